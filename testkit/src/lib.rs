@@ -4,6 +4,7 @@
 //! tests come from `tiny_models`.
 
 pub mod fake;
+pub mod hub;
 
 /// Whether `python3` can be started. Says that a test is skipped where it cannot.
 pub fn has_python() -> bool {

@@ -1,5 +1,6 @@
-//! `tribunal eval`: the metrics of public benchmarks for any scorer, from local files.
+//! `tribunal eval`: the metrics of public benchmarks for any scorer, from local files or the Hub.
 
+mod download;
 mod report;
 
 use std::path::{Path, PathBuf};
@@ -25,11 +26,12 @@ Examples:
   tribunal eval gsm8k.json math.json --benchmark process-bench --scorer process --threshold 0.5
   tribunal eval pairs.jsonl --benchmark judge-bench --scorer judge-pair --json
   tribunal eval total_dataset.json --benchmark rm-bench --scorer rm --url http://127.0.0.1:8080
+  tribunal eval --download --benchmark process-bench --scorer process
 
 Files are JSONL, JSON arrays (both also .gz or .zst) and Parquet, as the benchmarks are published;
-nothing is downloaded. Every metric is printed over the rows that the scorer could judge, with an
-interval (Wilson's for shares, else a seeded bootstrap within the benchmark's strata), with what it is
-at least (rows that could not be judged counted as wrong), and with the number of rows.
+nothing is downloaded without --download. Every metric is printed over the rows that the scorer could
+judge, with an interval (Wilson's for shares, else a seeded bootstrap within the benchmark's strata),
+with what it is at least (rows that could not be judged counted as wrong), and with the number of rows.
 
 Exit code: 0 the metrics were printed; 1 some questions failed through no fault of the rows, or
 nothing could be judged; 2 rows that are not of the layout, or wrong use.";
@@ -39,8 +41,12 @@ nothing could be judged; 2 rows that are not of the layout, or wrong use.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct EvalArgs {
     /// Files of the benchmark
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required_unless_present = "download")]
     files: Vec<PathBuf>,
+    /// Fetch the benchmark's files from the Hugging Face Hub into its cache, at a branch, tag or commit
+    #[arg(long, value_name = "REVISION", num_args = 0..=1, require_equals = true,
+          default_missing_value = "main", conflicts_with = "files")]
+    download: Option<String>,
     /// Layout of the rows, and whose metrics are computed
     #[arg(long, value_enum)]
     benchmark: BenchmarkArg,
@@ -225,9 +231,14 @@ impl IntervalArgs {
 /// Runs the command.
 pub(crate) fn run(args: &EvalArgs) -> Result<CommandOutcome, CliError> {
     check_options(args)?;
+    let downloaded = match &args.download {
+        Some(revision) => Some(download::download(args.benchmark, revision)?),
+        None => None,
+    };
+    let files = downloaded.as_ref().map_or(&args.files, |downloaded| &downloaded.files);
     let benchmark = args.benchmark.benchmark();
     let mut rows = benchmark.rows(&args.reading.options());
-    let inputs = BenchmarkInputs::read(benchmark, rows.as_mut(), &args.files, args.limit)?;
+    let inputs = BenchmarkInputs::read(benchmark, rows.as_mut(), files, args.limit)?;
     let judging = BackendOptions {
         scorers: &args.scorers,
         config: args.config.as_deref(),
@@ -252,7 +263,11 @@ pub(crate) fn run(args: &EvalArgs) -> Result<CommandOutcome, CliError> {
         rows: inputs.n_rows(),
         intervals,
         results: results.collect(),
-        notes: rows.notes(),
+        notes: downloaded
+            .map(|downloaded| format!("rows of {}", downloaded.source))
+            .into_iter()
+            .chain(rows.notes())
+            .collect(),
     };
     crate::print(&evaluation.text())?;
     if let Some(path) = &args.output {

@@ -544,7 +544,9 @@ fn the_commands_of_the_page_work() {
     folder.write("gsm8k.jsonl", files[1]);
     folder.write("sums.jsonl", files[2]);
     let commands = blocks(&page, "sh");
-    let commands: Vec<&str> = commands.iter().flat_map(|block| block.lines()).collect();
+    let commands = commands.iter().flat_map(|block| block.lines());
+    // Those that download run in `hub.rs`, against a stand-in.
+    let commands: Vec<&str> = commands.filter(|line| !line.contains("--download")).collect();
     assert!(commands.len() >= 3, "{commands:?}");
     for line in commands {
         let args = line.strip_prefix("tribunal ").expect("our program");
