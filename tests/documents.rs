@@ -32,7 +32,7 @@ fn documented_configurations_are_valid() {
     let schema = serve::config::schema(|_, _| None);
     let schema = jsonschema::validator_for(&schema).expect("it is a schema");
     let pages = scorer_pages();
-    let names = ["configuration.md", "scorers.md"].into_iter();
+    let names = ["configuration.md", "scorers.md", "deploy.md"].into_iter();
     for name in names.chain(pages.iter().map(String::as_str)) {
         for block in blocks(&document(name), "toml") {
             let config = &mut Config::default();

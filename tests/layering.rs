@@ -49,7 +49,18 @@ const TABLE: &[Row] = &[
     row(
         6,
         "serve",
-        &["connections", "rubrics", "verifiers", "engine", "models", "chat", "openapi", "pages"],
+        &[
+            "connections",
+            "rubrics",
+            "verifiers",
+            "engine",
+            "models",
+            "chat",
+            "hub",
+            "openapi",
+            "pages",
+            "traces",
+        ],
     ),
     row(
         7,
@@ -75,6 +86,8 @@ const TABLE: &[Row] = &[
     row(1, "openapi", &[]),
     row(1, "datasets", &[]),
     row(1, "connections", &[]),
+    row(1, "hub", &[]),
+    row(1, "traces", &[]),
     row(0, "base", &[]),
     row(0, "pages", &[]),
     row(0, "sandbox", &[]),
@@ -105,6 +118,7 @@ const EVERYTHING: &[&str] = &[
     "pages",
     "datasets",
     "connections",
+    "hub",
 ];
 
 /// Crates that any crate may name in its tests, whatever its tier: what they make is used through

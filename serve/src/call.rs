@@ -9,6 +9,7 @@ use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 use openapi::{BodyError, Options};
 use rubrics::{Input, Priority, ScoreOptions, Scorer};
 use serde::Serialize;
+use traces::Attributes;
 
 use crate::admit::{AtLimit, HeldBytes, Permit};
 use crate::blocking::blocking;
@@ -21,6 +22,7 @@ use crate::error::{ApiError, Code};
 use crate::extensions::{Arrived, BatchLine, RequestId, StageTimes};
 use crate::hosts::Served;
 use crate::metrics::Stage;
+use crate::request_trace::RequestTrace;
 use crate::state::State;
 
 /// A request whose body has been read.
@@ -44,7 +46,10 @@ pub(crate) struct ScoredCall<'r> {
     _permit: Option<Permit>,
     read: Duration,
     parse: Duration,
+    /// When the body had been read, and when scoring began.
+    began: [Instant; 2],
     replying: Instant,
+    n_responses: usize,
 }
 
 impl<'r> Call<'r> {
@@ -206,6 +211,18 @@ impl<'r> Call<'r> {
         for (stage, _, time) in stages {
             metrics.stage(model, stage, [time]);
         }
+        if let Some(trace) = RequestTrace::recorded(self.request) {
+            let attributes = vec![
+                ("gen_ai.request.model", model.into()),
+                ("tribunal.answers", n_answers.into()),
+            ];
+            let mut from = self.parsing.checked_sub(self.read).unwrap_or(self.parsing);
+            for (stage, label, time) in stages {
+                let of_exec = if stage == Stage::Exec { attributes.clone() } else { Vec::new() };
+                trace.stage(label, [from, from + time], of_exec);
+                from += time;
+            }
+        }
         let times = StageTimes::of(stages.map(|(_, label, time)| (label, time)));
         self.request.extensions_mut().insert(times);
     }
@@ -234,7 +251,8 @@ impl<'r> Call<'r> {
         let queues = &self.state.scorer_queues;
         let place = queues.enter(scorer.name(), responses, priority, patience).await;
         let _place = place.map_err(|full| ApiError::overloaded(full.retry_after))?;
-        let patience = deadline.saturating_duration_since(Instant::now());
+        let scoring = Instant::now();
+        let patience = deadline.saturating_duration_since(scoring);
         let margin = reply_margin(patience);
         let score_options = ScoreOptions {
             priority,
@@ -277,7 +295,9 @@ impl<'r> Call<'r> {
             _permit: permit,
             read,
             parse,
+            began: [self.parsing, scoring],
             replying,
+            n_responses: responses,
         })
     }
 }
@@ -360,6 +380,9 @@ impl ScoredCall<'_> {
         for (stage, time) in own {
             self.state.metrics.stage(self.scorer.name(), stage, [time]);
         }
+        if let Some(trace) = RequestTrace::recorded(self.request) {
+            self.trace(&trace);
+        }
         StageTimes::of([
             ("read", self.read),
             ("parse", self.parse),
@@ -367,6 +390,52 @@ impl ScoredCall<'_> {
             ("exec", exec),
             ("reply", reply),
         ])
+    }
+}
+
+impl ScoredCall<'_> {
+    /// Records the stages as spans: the times of inputs from the first to the last.
+    fn trace(&self, trace: &RequestTrace) {
+        let [parsing, scoring] = self.began;
+        let parsed = parsing + self.parse;
+        trace.stage("read", [parsing.checked_sub(self.read).unwrap_or(parsing), parsing], vec![]);
+        trace.stage("parse", [parsing, parsed], vec![]);
+        let times = [parsed, self.replying];
+        let parent = trace.stage("score", times, self.attributes());
+        trace.stage("reply", [self.replying, Instant::now()], vec![]);
+        let computed = || self.answers.iter().filter(|answer| !answer.cached);
+        let Some(first) = computed().map(|answer| answer.queue).min() else {
+            return;
+        };
+        let first = (scoring + first).min(self.replying);
+        let last = computed().map(|answer| answer.queue + answer.exec).max().unwrap_or_default();
+        trace.stage_of(parent, "queue", [parsed, first], vec![]);
+        let scores = computed().filter_map(|answer| answer.outcome.as_ref().as_ref().ok());
+        let usage = scores.filter_map(|score| Some(&score.evidence.trace.as_ref()?.usage));
+        let (input, output) = usage.fold((0, 0), |(input, output), usage| {
+            (input + usage.input_tokens, output + usage.output_tokens)
+        });
+        let mut attributes: Attributes = Vec::new();
+        if input > 0 {
+            attributes.push(("gen_ai.usage.input_tokens", input.into()));
+            attributes.push(("gen_ai.usage.output_tokens", output.into()));
+        }
+        let last = (scoring + last).min(self.replying);
+        trace.stage_of(parent, "exec", [first, last], attributes);
+    }
+
+    fn attributes(&self) -> Attributes {
+        let n_cached = self.answers.iter().filter(|answer| answer.cached).count();
+        let scored = self.answers.iter().filter(|answer| answer.outcome.is_ok()).count();
+        vec![
+            ("tribunal.scorer.name", self.scorer.name().into()),
+            ("tribunal.scorer.kind", self.scorer.kind().into()),
+            ("tribunal.scorer.digest", self.scorer.digest_text().as_str().into()),
+            ("tribunal.inputs", self.answers.len().into()),
+            ("tribunal.responses", self.n_responses.into()),
+            ("tribunal.inputs.cached", n_cached.into()),
+            ("tribunal.inputs.scored", scored.into()),
+        ]
     }
 }
 

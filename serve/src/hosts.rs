@@ -1,5 +1,6 @@
 //! The served models and adapters by name.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chat::ChatPart;
@@ -17,6 +18,21 @@ pub struct Hosts {
     /// Adapters that requests have loaded. The lock is held while one is loaded or unloaded, so that
     /// the next request finds the list and the engines in agreement.
     pub(crate) loaded: Arc<Mutex<Vec<Arc<str>>>>,
+    sources: Sources,
+}
+
+/// The repositories of the Hub, with their commits, that models and adapters were fetched from, by
+/// digest.
+#[derive(Debug, Default)]
+pub(crate) struct Sources(BTreeMap<String, String>);
+
+impl Sources {
+    /// Adds a model or an adapter; `None` for one that was not fetched.
+    pub(crate) fn insert(&mut self, digest: &str, source: Option<String>) {
+        if let Some(source) = source {
+            self.0.insert(digest.to_owned(), source);
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -58,7 +74,21 @@ impl Hosts {
             labels: Arc::new(Labels::read(&host)),
             host,
         };
-        Hosts { entries: hosts.into_iter().map(entry).collect(), loaded: Arc::default() }
+        Hosts {
+            entries: hosts.into_iter().map(entry).collect(),
+            loaded: Arc::default(),
+            sources: Sources::default(),
+        }
+    }
+
+    /// Remembers where models and adapters are from.
+    pub(crate) fn with_sources(self, sources: Sources) -> Hosts {
+        Hosts { sources, ..self }
+    }
+
+    /// `hf:org/name@commit` of the model or adapter with this digest; `None` where it is of a folder.
+    pub(crate) fn source(&self, digest: &str) -> Option<&str> {
+        self.sources.0.get(digest).map(String::as_str)
     }
 
     /// Returns the model or adapter of this name; models take precedence.

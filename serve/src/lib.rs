@@ -42,6 +42,8 @@ mod names;
 mod origin;
 mod pace;
 mod playground;
+mod reply_end;
+mod request_trace;
 mod routes;
 pub mod scorer_queues;
 pub mod signing;
@@ -50,6 +52,7 @@ mod watchers;
 
 use std::future::Future;
 use std::net::TcpListener;
+use std::time::Instant;
 
 use actix_web::web;
 use connections::{Server, http_service};
@@ -60,7 +63,7 @@ pub use background::{Background, run_until_signal};
 pub use batch_runner::start as start_batches;
 pub use config::Config;
 pub use hosts::Hosts;
-pub use load::{CannotLoad, calibrated, load_models};
+pub use load::{CannotLoad, LocalFolder, calibrated, load_models, local_folder};
 pub use loading::Loading;
 pub use routes::meta::Document;
 pub use state::State;
@@ -88,6 +91,7 @@ pub async fn run(
     let watch = actix_web::rt::spawn(watchers::note_progress(state.clone(), server.beats()));
     shutdown.await;
     tracing::info!("draining");
+    let drained = Instant::now() + state.config.drain;
     state.drain();
     server.drain(state.config.drain).await;
     keys.abort();
@@ -95,6 +99,15 @@ pub async fn run(
     if let Some(batches) = batches {
         // A panic in the task has been reported, and the journals hold its results.
         let _ = batches.await;
+    }
+    if state.tracer.is_some() {
+        let flushing = blocking::blocking(move || {
+            if let Some(tracer) = &state.tracer {
+                tracer.shutdown(drained);
+            }
+        });
+        // Spans that are lost change no reply.
+        let _ = flushing.await;
     }
     Ok(())
 }

@@ -1,14 +1,15 @@
 //! Loads the configured models, adapters and calibrations, once, before the first request is answered.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use engine::{Capacity, Device, Folder, Host, HostSpec, LoadError};
+use hub::{Hub, HubError, ModelLocation, WantedFiles};
 use rubrics::decide::{CalibrationError, Calibrations};
 
-use crate::config::{AdapterSpec, Catalogue, Config, ModelSpec};
-use crate::hosts::Hosts;
+use crate::config::{AdapterSpec, Catalogue, Config, ModelSpec, hub_settings};
+use crate::hosts::{Hosts, Sources};
 use crate::state::State;
 
 /// A configured device that cannot be used, or a model or adapter that cannot be served.
@@ -27,43 +28,109 @@ pub enum CannotLoad {
         /// Why.
         source: LoadError,
     },
+    /// A repository of the Hub.
+    #[error("{what} cannot be fetched: {source}")]
+    Hub {
+        /// The name of its model or adapter.
+        what: String,
+        /// Why, with the repository.
+        source: HubError,
+    },
 }
 
-/// Opens the device and loads all models and adapters in order, with a log line for each. Takes as long as reading their
-/// files does.
+/// A folder of this machine, and the repository and commit that it was fetched from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalFolder {
+    /// The folder.
+    pub path: PathBuf,
+    /// `hf:org/name@commit`; `None` for a folder that was there.
+    pub source: Option<String>,
+}
+
+/// Brings a model or an adapter to this machine: a folder stays where it is, and a repository of the
+/// Hub is fetched into the cache as far as it is not there.
 ///
 /// # Errors
-/// The first that cannot be loaded.
+/// [`HubError`].
+pub fn local_folder(
+    location: &ModelLocation,
+    wanted: WantedFiles,
+) -> Result<LocalFolder, HubError> {
+    match location {
+        ModelLocation::Folder(path) => Ok(LocalFolder { path: path.clone(), source: None }),
+        ModelLocation::Hub(repo) => {
+            let found = Hub::new(hub_settings()).fetch(repo, wanted)?;
+            Ok(LocalFolder { path: found.folder, source: Some(found.repo.to_string()) })
+        }
+    }
+}
+
+/// Fetches what is in the Hub, opens the device and loads all models and adapters in order, with a
+/// log line for each. Takes as long as reading their files does.
+///
+/// # Errors
+/// The first that cannot be fetched or loaded.
 pub fn load_models(config: &Config, catalogue: &Catalogue) -> Result<Hosts, CannotLoad> {
+    let folders = catalogue.models.iter().map(model_folder).collect::<Result<Vec<_>, _>>()?;
+    let adapters = catalogue.adapters.iter().map(adapter_folder).collect::<Result<Vec<_>, _>>()?;
     let device = config.device.open(config.kernel_cache.clone())?;
-    let folder = |model: &ModelSpec| match &model.path {
-        Some(path) => Folder::directory(path),
-        None => models::embedded::folder(),
-    };
-    let folders: Vec<Folder> = catalogue.models.iter().map(folder).collect();
-    let share = device.kv_share(&folders)?;
+    let of_models: Vec<Folder> = folders.iter().map(|(folder, _)| folder.clone()).collect();
+    let share = device.kv_share(&of_models)?;
     let mut hosts = Vec::new();
-    for (model, folder) in catalogue.models.iter().zip(folders) {
+    let mut sources = Sources::default();
+    for (model, (folder, source)) in catalogue.models.iter().zip(folders) {
         let path = folder.path().to_owned();
         let kv_memory = kv_memory(config, model).min(share);
         let loaded = load_model(config, model, (folder, &device, kv_memory));
-        let loaded = loaded.map_err(|source| CannotLoad::Files {
-            what: format!("model '{}'", model.name),
-            path,
-            source,
-        })?;
+        let loaded =
+            loaded.map_err(|source| CannotLoad::Files { what: model_text(model), path, source })?;
+        log_source(&model.name, source.as_deref());
+        sources.insert(&loaded.digest, source);
         hosts.push(Arc::new(loaded));
     }
-    for adapter in &catalogue.adapters {
+    for (adapter, folder) in catalogue.adapters.iter().zip(adapters) {
         let host = hosts.iter().find(|host| *host.name == *adapter.model);
         let host = host.expect("the catalogue was checked when it was read");
-        load_adapter(host, adapter).map_err(|source| CannotLoad::Files {
-            what: format!("adapter '{}' of model '{}'", adapter.name, adapter.model),
-            path: adapter.path.clone(),
-            source,
+        let digest = load_adapter(host, adapter, &folder.path).map_err(|source| {
+            CannotLoad::Files { what: adapter_text(adapter), path: folder.path.clone(), source }
         })?;
+        log_source(&adapter.name, folder.source.as_deref());
+        sources.insert(&digest, folder.source);
     }
-    Ok(Hosts::new(hosts))
+    Ok(Hosts::new(hosts).with_sources(sources))
+}
+
+/// The folder of a model, and its repository and commit.
+fn model_folder(model: &ModelSpec) -> Result<(Folder, Option<String>), CannotLoad> {
+    let Some(location) = &model.path else {
+        return Ok((models::embedded::folder(), None));
+    };
+    let found =
+        local_folder(location, WantedFiles::Model).map_err(not_fetched(model_text(model)))?;
+    Ok((Folder::directory(&found.path), found.source))
+}
+
+fn adapter_folder(adapter: &AdapterSpec) -> Result<LocalFolder, CannotLoad> {
+    local_folder(&adapter.path, WantedFiles::Adapter).map_err(not_fetched(adapter_text(adapter)))
+}
+
+fn model_text(model: &ModelSpec) -> String {
+    format!("model '{}'", model.name)
+}
+
+fn adapter_text(adapter: &AdapterSpec) -> String {
+    format!("adapter '{}' of model '{}'", adapter.name, adapter.model)
+}
+
+fn not_fetched(what: String) -> impl FnOnce(HubError) -> CannotLoad {
+    move |source| CannotLoad::Hub { what, source }
+}
+
+/// Logs the commit that a model or an adapter is pinned to by its digest.
+fn log_source(name: &str, source: Option<&str>) {
+    if let Some(source) = source {
+        tracing::info!(name, source, "fetched from the Hub");
+    }
 }
 
 /// Reads the calibrations of the configured models.
@@ -124,12 +191,13 @@ fn load_model(
     Ok(host)
 }
 
-fn load_adapter(host: &Host, spec: &AdapterSpec) -> Result<(), LoadError> {
+/// Loads an adapter; returns its digest.
+fn load_adapter(host: &Host, spec: &AdapterSpec, path: &Path) -> Result<String, LoadError> {
     let start = Instant::now();
     // The engine answers from its own thread, so any runtime will do.
     let runtime =
         tokio::runtime::Builder::new_current_thread().build().map_err(LoadError::Thread)?;
-    let adapter = runtime.block_on(host.load_adapter(&spec.name, &spec.path))?;
+    let adapter = runtime.block_on(host.load_adapter(&spec.name, path))?;
     tracing::info!(
         adapter = spec.name,
         model = spec.model,
@@ -137,5 +205,5 @@ fn load_adapter(host: &Host, spec: &AdapterSpec) -> Result<(), LoadError> {
         seconds = start.elapsed().as_secs_f64(),
         "loaded"
     );
-    Ok(())
+    Ok(adapter.digest.clone())
 }

@@ -17,8 +17,8 @@ pub enum LogFormat {
     Json,
 }
 
-/// Starts logging. `filter` is a level or directives such as `warn,serve=debug`; `serve=debug` adds
-/// a line per request.
+/// Starts logging. `filter` is a level or directives such as `warn,serve=debug`; `access=debug`
+/// adds a line for each reply.
 ///
 /// # Errors
 /// An invalid filter, or logging that was started before.

@@ -15,6 +15,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use rubrics::programs::SandboxStatus;
+use traces::SpanCounts;
 
 use crate::memory::MemoryBudget;
 
@@ -156,6 +157,11 @@ impl MemoryMetrics {
         self.stage.set(i64::from(budget.stage() as u8));
         raise(&self.refused, budget.refused() as u64);
     }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SpanLabels {
+    outcome: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -340,6 +346,7 @@ pub struct Metrics {
     key_reloads: Family<ReloadLabels, Counter>,
     key_refusals: Family<LimitLabels, Counter>,
     connection_events: Family<ConnectionLabels, Counter>,
+    spans: Family<SpanLabels, Counter>,
     engines: Engines,
     sandboxes: Sandboxes,
 }
@@ -369,6 +376,7 @@ impl Metrics {
             key_reloads: Family::default(),
             key_refusals: Family::default(),
             connection_events: Family::default(),
+            spans: Family::default(),
             engines: Engines::default(),
             sandboxes: Sandboxes::default(),
         };
@@ -407,6 +415,8 @@ impl Metrics {
         registry.register("key_refusals", help, self.key_refusals.clone());
         let help = "Connections that were refused, gave way to others, or passed a deadline";
         registry.register("connection_events", help, self.connection_events.clone());
+        let help = "Spans of traces, by what became of them";
+        registry.register("trace_spans", help, self.spans.clone());
         self.engines.register(registry);
         self.sandboxes.register(registry);
     }
@@ -425,6 +435,14 @@ impl Metrics {
     pub(crate) fn connections(&self, events: impl Iterator<Item = (&'static str, u64)>) {
         for (event, total) in events {
             raise(&self.connection_events.get_or_create(&ConnectionLabels { event }), total);
+        }
+    }
+
+    /// Takes over the counts of what became of spans.
+    pub(crate) fn spans(&self, counts: SpanCounts) {
+        let SpanCounts { exported, dropped, failed } = counts;
+        for (outcome, total) in [("exported", exported), ("dropped", dropped), ("failed", failed)] {
+            raise(&self.spans.get_or_create(&SpanLabels { outcome }), total);
         }
     }
 
@@ -509,75 +527,4 @@ impl Metrics {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-    use std::path::Path;
-
-    use rubrics::programs::{Programs, SandboxConfig};
-
-    use super::*;
-
-    /// The names that a scrape has once everything has happened.
-    fn scraped_names() -> BTreeSet<String> {
-        let mut metrics = Metrics::new();
-        metrics.build_info(vec![("version", "1.2.3")]);
-        metrics.verdicts("math", "ok", 1);
-        metrics.stage("math", Stage::Exec, [Duration::ZERO]);
-        metrics.reply("/v1/score", 200);
-        metrics.cache(CacheSource::Miss, 1);
-        metrics.batch_ended("completed");
-        metrics.batch_line(true);
-        metrics.key_reload(true);
-        metrics.key_refused("requests");
-        metrics.connections([("refused", 1)].into_iter());
-        metrics.engine("judge", 0, &EngineStatus::default());
-        let status = SandboxStatus {
-            endings: vec![("finished", 1)],
-            failures: vec![("worker_lost", 1)],
-            ..Programs::new(SandboxConfig::default()).status()
-        };
-        metrics.sandbox("python-tests", &status);
-        let text = metrics.render(&[("items", 0)]).expect("text");
-        let samples = text.lines().filter(|line| !line.starts_with('#'));
-        samples.map(|line| line.split(['{', ' ']).next().unwrap_or(line).to_owned()).collect()
-    }
-
-    /// The words of a text that are names of metrics.
-    fn named(text: &str) -> BTreeSet<String> {
-        let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-        words.filter(|word| word.starts_with("tribunal_")).map(str::to_owned).collect()
-    }
-
-    #[test]
-    fn deployed_rules_and_dashboards_name_metrics_that_exist() {
-        let scraped = scraped_names();
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy");
-        let read =
-            |file: &str| std::fs::read_to_string(folder.join(file)).expect("the file exists");
-        for file in ["prometheus/alerts.yml", "prometheus/alerts.test.yml", "grafana/tribunal.json"]
-        {
-            let names = named(&read(file));
-            assert!(!names.is_empty(), "{file}");
-            let missing: Vec<_> = names.difference(&scraped).collect();
-            assert!(missing.is_empty(), "{file} names {missing:?}");
-        }
-        // Each metric is on the dashboard, but for those that alerts alone are made of.
-        let shown = [read("prometheus/alerts.yml"), read("grafana/tribunal.json")].join("\n");
-        let shown = named(&shown);
-        let parts_of_histograms = ["_sum", "_count"];
-        let unseen: Vec<_> = scraped
-            .iter()
-            .filter(|name| !parts_of_histograms.iter().any(|part| name.ends_with(part)))
-            .filter(|name| !shown.contains(*name))
-            .collect();
-        assert_eq!(
-            unseen,
-            [
-                "tribunal_batches_total",
-                "tribunal_build_info",
-                "tribunal_engine_queued_tokens",
-                "tribunal_memory_refused_total"
-            ]
-        );
-    }
-}
+mod tests;

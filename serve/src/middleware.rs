@@ -11,12 +11,15 @@ use actix_web::http::{ConnectionType, Method, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpRequest, web};
 use connections::{Connection, ReplyBody};
+use tracing::Instrument as _;
 
 use crate::compat::shared::ApiFlavor;
 use crate::error::ApiError;
 use crate::extensions::{Arrived, AuditSubject, BatchLine, RequestId, Sender, StageTimes};
 use crate::key_limits::{KeyShare, SharedBody};
 use crate::keys::Scope;
+use crate::reply_end::{ReplyEnd, UNKNOWN};
+use crate::request_trace::{RequestTrace, TRACERESPONSE};
 use crate::state::State;
 use crate::{origin, playground};
 
@@ -55,8 +58,18 @@ pub(crate) async fn observe(
     if let Some(connection) = &connection {
         connection.begin_request();
     }
+    let trace = RequestTrace::begin(&request, &state, arrived);
+    let end = ReplyEnd::begin(request.request(), &id, arrived, trace.as_ref());
+    if let Some(trace) = &trace {
+        request.extensions_mut().insert(Arc::clone(trace));
+    }
     let mut leaving = Leaving { state, answered: false };
-    let reply = match next.call(request).await {
+    let answering = next.call(request);
+    let answered = match &trace {
+        Some(trace) => answering.instrument(trace.log_span(&id)).await,
+        None => answering.await,
+    };
+    let reply = match answered {
         Ok(reply) => reply.map_into_boxed_body(),
         Err(error) => {
             if let Some(connection) = &connection {
@@ -66,7 +79,7 @@ pub(crate) async fn observe(
         }
     };
     leaving.answered = true;
-    let mut reply = finish(reply, &id, arrived, &leaving.state);
+    let mut reply = finish(reply, &id, (trace, end), arrived, &leaving.state);
     let Some(connection) = connection else {
         return Ok(reply);
     };
@@ -155,6 +168,7 @@ fn audit(reply: &ServiceResponse<BoxBody>) {
         key = key.as_ref().map_or("none", |key| key.label()),
         address = request.peer_addr().map(|address| address.ip().to_string()),
         request_id = id,
+        trace_id = extensions.get::<Arc<RequestTrace>>().map(|trace| trace.id()),
         "admin",
     );
 }
@@ -215,11 +229,12 @@ fn shared(request: &ServiceRequest) -> &web::Data<State> {
 fn finish(
     mut reply: ServiceResponse<BoxBody>,
     id: &str,
+    (trace, end): (Option<Arc<RequestTrace>>, Option<ReplyEnd>),
     arrived: Instant,
     state: &State,
 ) -> ServiceResponse<BoxBody> {
     let total = arrived.elapsed();
-    let route = reply.request().match_pattern().unwrap_or_else(|| "unknown".to_owned());
+    let route = reply.request().match_pattern().unwrap_or_else(|| UNKNOWN.to_owned());
     let stages = reply.request().extensions_mut().remove::<StageTimes>();
     let mut timing = stages.unwrap_or_default();
     timing.push("total", total);
@@ -227,27 +242,24 @@ fn finish(
     let headers = reply.headers_mut();
     headers.insert(REQUEST_ID, header_value(id));
     headers.insert(SERVER_TIMING, header_value(&timing.into_value()));
+    if let Some(trace) = &trace {
+        headers.insert(TRACERESPONSE, trace.response_header());
+    }
     let status = reply.status().as_u16();
     state.metrics.reply(&route, status);
-    let micros = u64::try_from(total.as_micros()).unwrap_or(u64::MAX);
     // Under overload one log line per request would add to the load; it has its own counter.
     let loud = status >= 500 && !matches!(status, 503 | 504);
     if loud {
-        tracing::error!(request_id = id, route, status, micros, "reply");
+        let micros = u64::try_from(total.as_micros()).unwrap_or(u64::MAX);
+        let trace_id = trace.map(|trace| trace.id());
+        tracing::error!(request_id = id, trace_id, route, status, micros, "reply");
     }
-    let request = reply.request();
-    tracing::debug!(
-        target: "access",
-        request_id = id,
-        method = request.method().as_str(),
-        route,
-        status,
-        micros,
-        key = Sender::of(request).and_then(|sender| sender.key).as_ref().map(|key| key.label()),
-        address = request.peer_addr().map(|address| address.ip().to_string()),
-        "reply",
-    );
-    reply
+    let Some(end) = end else {
+        return reply;
+    };
+    let (request, response) = reply.into_parts();
+    let response = response.map_body(|_, body| end.count(&request, (&route, status), body));
+    ServiceResponse::new(request, response)
 }
 
 fn header_value(text: &str) -> HeaderValue {

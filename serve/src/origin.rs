@@ -57,7 +57,8 @@ pub(crate) fn add_headers<B>(reply: &mut ServiceResponse<B>, config: &Config) {
     headers.append(VARY, HeaderValue::from_static("origin"));
     if let Some(origin) = origin {
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-        let shown = HeaderValue::from_static("x-request-id, server-timing, retry-after");
+        let shown =
+            HeaderValue::from_static("x-request-id, server-timing, retry-after, traceresponse");
         headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, shown);
     }
 }
@@ -76,7 +77,7 @@ pub(crate) fn preflight(request: &HttpRequest, config: &Config) -> Option<HttpRe
             .insert_header((ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE"))
             .insert_header((
                 ACCESS_CONTROL_ALLOW_HEADERS,
-                "authorization, content-type, x-request-id",
+                "authorization, content-type, x-request-id, traceparent, tracestate",
             ))
             .insert_header((ACCESS_CONTROL_MAX_AGE, "600"))
             .finish(),

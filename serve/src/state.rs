@@ -9,6 +9,7 @@ use rubrics::cache::Cache;
 use rubrics::decide::Calibrations;
 use rubrics::programs::{Programs, SandboxConfig};
 use rubrics::{NoModels, Registry, Tools, VerifierPool};
+use traces::Tracer;
 
 use crate::Config;
 use crate::admit::Admission;
@@ -72,6 +73,8 @@ pub struct State {
     pub liveness: Liveness,
     /// Counters.
     pub metrics: Metrics,
+    /// Traces of requests; `None` where they are sent nowhere.
+    pub tracer: Option<Tracer>,
     /// The keys that may call.
     pub keys: KeyRing,
     /// The key that signs results, if they are signed.
@@ -88,6 +91,17 @@ const POOL_JOBS: usize = 65_536;
 /// Most threads that encode. There are more of them than cores, so that the system shares the cores
 /// between a text and a list of ten thousand.
 const ENCODER_THREADS: usize = 64;
+
+/// Starts the exporter of traces, if there is an endpoint.
+fn start_tracer(config: &Config) -> std::io::Result<Option<Tracer>> {
+    let Some((options, sampler)) = config.telemetry.options() else {
+        return Ok(None);
+    };
+    for warning in &config.telemetry.warnings {
+        tracing::warn!(warning, "traces");
+    }
+    Tracer::start(options, sampler).map(Some)
+}
 
 impl State {
     /// Creates the state of a server.
@@ -119,6 +133,7 @@ impl State {
             addresses: AddressIds::default(),
             liveness: Liveness::new(config.stall_timeout),
             metrics: Metrics::new(),
+            tracer: start_tracer(&config)?,
             started: unix_seconds(),
             draining: AtomicBool::new(false),
             config,

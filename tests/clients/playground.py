@@ -56,7 +56,8 @@ def opened(browser: Browser, address: str, **options):
     problems = [problem for problem in problems if "Failed to load resource" not in problem]
     assert problems == [], problems
     if address.startswith("http"):
-        foreign = [url for url in requests if not url.startswith((address, "data:"))]
+        origin = "/".join(address.split("/")[:3]) + "/"
+        foreign = [url for url in requests if not url.startswith((origin, "data:"))]
         assert foreign == [], foreign
     context.close()
 
@@ -86,6 +87,105 @@ def copied(page: Page, kind: str) -> str:
     page.click(f"[data-copy={kind}]")
     page.wait_for_selector("#snippet:not([hidden])")
     return page.locator("#snippet").evaluate("it => it.textContent")
+
+
+# The ratio of luminances of each text to what is behind it (WCAG 2.2, 1.4.3), where that is less than it should be.
+FAINT_TEXTS = """() => {
+  const rgba = (text) => {
+    const [r, g, b, a = 1] = text.replace(/^color\\(srgb/, "").match(/[0-9.]+/g).map(Number);
+    const scale = text.startsWith("color(srgb") ? 255 : 1;
+    return [r * scale, g * scale, b * scale, a];
+  };
+  const over = (top, under) => [0, 1, 2].map((at) => top[at] * top[3] + under[at] * (1 - top[3])).concat(1);
+  const light = (c) => [0, 1, 2].map((at) => c[at] / 255)
+    .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, at) => sum + v * [0.2126, 0.7152, 0.0722][at], 0);
+  const behind = (node) => {
+    const layers = [];
+    for (let at = node; at; at = at.parentElement) layers.unshift(rgba(getComputedStyle(at).backgroundColor));
+    return layers.reduce((under, top) => over(top, under), rgba(getComputedStyle(document.body).backgroundColor));
+  };
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const faint = [];
+  while (walker.nextNode()) {
+    const node = walker.currentNode.parentElement;
+    const style = getComputedStyle(node);
+    const isSeen = walker.currentNode.data.trim() && node.checkVisibility({ checkVisibilityCSS: true }) && !node.disabled;
+    if (!isSeen || node.closest("script, style, option, [aria-hidden=true]")) continue;
+    const under = behind(node);
+    const [a, b] = [light(over(rgba(style.color), under)), light(under)].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    const size = parseFloat(style.fontSize);
+    const isLarge = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
+    if (ratio < (isLarge ? 3 : 4.5)) faint.push([walker.currentNode.data.trim().slice(0, 40), ratio.toFixed(2)]);
+  }
+  return faint;
+}"""
+MOST_BYTES = 150_000
+
+
+def check_page(browser: Browser, address: str) -> None:
+    """What the page weighs, when it is painted, and that all of it has a name and can be reached by keys."""
+    with opened(browser, address) as page:
+        page.wait_for_selector("#scorer option", state="attached")
+        timing = page.evaluate("""() => ({
+          bytes: performance.getEntriesByType("navigation").concat(performance.getEntriesByType("resource"))
+            .reduce((sum, entry) => sum + entry.decodedBodySize, 0),
+          paint: performance.getEntriesByName("first-contentful-paint")[0]?.startTime,
+        })""")
+        assert timing["bytes"] <= MOST_BYTES, timing
+        unnamed = page.evaluate("""() => [...document.querySelectorAll("input, select, textarea, button")]
+          .filter((it) => it.checkVisibility() && !it.labels?.length && !it.innerText.trim()
+            && !it.getAttribute("aria-label") && !it.title).map((it) => it.outerHTML.slice(0, 80))""")
+        assert unnamed == [], unnamed
+        assert page.evaluate("document.documentElement.lang") != ""
+        reached = set()
+        for _ in range(80):
+            page.keyboard.press("Tab")
+            reached.add(page.evaluate("document.activeElement.id"))
+        assert {"scorer", "response-1", "reference", "score"} <= reached, reached
+    print(f"playground: {timing['bytes']:,} bytes, first painted after {timing['paint']:.0f} ms")
+
+
+# Operations that need what a fresh server does not have, and what they answer; `unset` where a parameter has no value
+# to send.
+NEEDS_MORE = {
+    # A model with a score head.
+    "classify": "404", "pooling": "404", "predict": "404", "info": "404", "classify_texts": "404", "embeddings": "404",
+    # Folders that a configuration names.
+    "list_batches": "403", "create_batch": "403", "list_files": "403", "load_lora_adapter": "403", "unload_lora_adapter": "403",
+    # Something that was made before.
+    "retrieve_batch": "unset", "cancel_batch": "unset", "retrieve_file": "unset", "delete_file": "unset",
+    "file_content": "unset", "upload_file": "unset",
+}
+
+
+def check_documents(browser: Browser, address: str) -> None:
+    """Every operation of the page of routes works as it stands."""
+    with opened(browser, f"{address}/docs", viewport={"width": 1280, "height": 1000}) as page:
+        page.wait_for_selector(".opblock")
+        operations = page.locator(".opblock")
+        count = operations.count()
+        refused = {}
+        for at in range(count):
+            block = operations.nth(at)
+            name = block.get_attribute("id").rsplit("-", 1)[1]
+            block.locator(".opblock-summary-control").click()
+            block.locator(".try-out__btn").click()
+            is_upload = block.locator("input[type=file]").count() > 0
+            if not is_upload:
+                block.locator(".execute").click()
+            status = block.locator(".live-responses-table tbody .response-col_status").first
+            # An operation whose parameters have no example is not sent.
+            unset = block.locator("input.invalid, .parameters .invalid")
+            if not is_upload:
+                status.or_(unset).first.wait_for()
+            code = status.inner_text().split()[0] if status.is_visible() else "unset"
+            if not code.startswith("2"):
+                refused[name] = code
+            block.locator(".opblock-summary-control").click()
+        assert refused == NEEDS_MORE, refused
+    print(f"documents: {count - len(refused)} of {count} operations answer as they stand")
 
 
 def check_scorers(page: Page) -> None:
@@ -228,12 +328,16 @@ def check(binary: str, chromium: str, shots: pathlib.Path | None) -> None:
                 check_verdicts(page)
                 check_copies(page)
                 check_history(page, address)
+            check_page(browser, address)
+            check_documents(browser, address)
             for scheme, width in [("light", 1280), ("dark", 1280), ("light", 400), ("dark", 400)]:
                 with opened(browser, address, color_scheme=scheme, viewport={"width": width, "height": 1000}) as page:
                     for scorer in ["judge-pair", "process"]:
                         choose(page, scorer)
                         score(page)
                         fits(page)
+                        faint = page.evaluate(FAINT_TEXTS)
+                        assert faint == [], (scheme, faint)
                         if shots:
                             page.screenshot(path=shots / f"{scorer}-{scheme}-{width}.png", full_page=True)
         check_keys(browser, binary, folder)

@@ -25,3 +25,4 @@ mod request_cost;
 mod scorers;
 mod serving;
 mod signing;
+mod traces;

@@ -58,14 +58,14 @@ pub(crate) fn changed(change: impl FnOnce(&Path), settings: impl FnOnce(&mut Con
     let catalogue = Catalogue {
         models: vec![ModelSpec {
             name: "tiny".to_owned(),
-            path: Some(path),
+            path: Some(path.into()),
             options: LoadOptions::default(),
             calibration: None,
         }],
         adapters: vec![AdapterSpec {
             name: "strict".to_owned(),
             model: "tiny".to_owned(),
-            path: adapter,
+            path: adapter.into(),
         }],
     };
     let hosts = serve::load_models(&config, &catalogue).expect("the model loads");

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use hub::ModelLocation;
 use models::LoadOptions;
 use models::weights::{Compute, Storage};
 use rubrics::Registry;
@@ -15,8 +16,8 @@ use super::{FileContext, problem};
 pub struct ModelSpec {
     /// The name that requests use.
     pub name: String,
-    /// A folder in the Hugging Face layout; `None` for the embedded model.
-    pub path: Option<PathBuf>,
+    /// A folder in the Hugging Face layout, or a repository of the Hub; `None` for the embedded model.
+    pub path: Option<ModelLocation>,
     /// How the weight matrices are stored in memory, and the arithmetic.
     pub options: LoadOptions,
     /// The calibration file of its decisions.
@@ -42,8 +43,8 @@ pub struct AdapterSpec {
     pub name: String,
     /// The base model.
     pub model: String,
-    /// A PEFT folder.
-    pub path: PathBuf,
+    /// A PEFT folder, or a repository of the Hub.
+    pub path: ModelLocation,
 }
 
 /// Models and adapters to load; all names differ.
@@ -80,7 +81,7 @@ pub(super) const COMPUTES: &[(&str, Compute)] = &[
 
 impl Flags {
     /// Parses `--model NAME=PATH` and `--adapter NAME=MODEL:PATH`. Names contain neither `=` nor
-    /// `:`, so that paths may.
+    /// `:`, so that paths may. A repository of the Hub without a name is served under its own.
     pub(super) fn read(
         models: &[String],
         adapters: &[String],
@@ -88,17 +89,17 @@ impl Flags {
     ) -> Flags {
         let mut flags = Flags::default();
         for given in models {
-            let Some((name, path)) = pair(given, '=') else {
-                let message = format!("'{given}' is not NAME=PATH");
+            let Some((name, path)) = named_model(given) else {
+                let message = format!("'{given}' is not NAME=PATH or hf:ORG/NAME");
                 problems.push(problem("--model", "", message));
                 continue;
             };
             let taken = flags.models.iter().any(|model| model.name == name);
             check_flag(("--model", "model"), name, taken, problems);
-            check_folder_flag("--model", name, Path::new(path), problems);
+            let Some(path) = location_flag("--model", name, path, problems) else { continue };
             flags.models.push(ModelSpec {
                 name: name.to_owned(),
-                path: Some(path.into()),
+                path: Some(path),
                 options: LoadOptions::default(),
                 calibration: None,
             });
@@ -112,11 +113,11 @@ impl Flags {
             };
             let taken = flags.adapters.iter().any(|adapter| adapter.name == name);
             check_flag(("--adapter", "adapter"), name, taken, problems);
-            check_folder_flag("--adapter", name, Path::new(path), problems);
+            let Some(path) = location_flag("--adapter", name, path, problems) else { continue };
             flags.adapters.push(AdapterSpec {
                 name: name.to_owned(),
                 model: model.to_owned(),
-                path: path.into(),
+                path,
             });
         }
         flags
@@ -137,6 +138,16 @@ fn pair(text: &str, at: char) -> Option<(&str, &str)> {
     (!before.is_empty() && !after.is_empty()).then_some((before, after))
 }
 
+/// Name and place of a model of the command line.
+fn named_model(given: &str) -> Option<(&str, &str)> {
+    if !ModelLocation::is_hub(given) {
+        return pair(given, '=');
+    }
+    let name = given.split_once(':')?.1;
+    let name = name.split_once('@').map_or(name, |(name, _)| name);
+    Some((name, given))
+}
+
 fn check_flag((flag, what): (&str, &str), name: &str, taken: bool, problems: &mut Vec<Problem>) {
     if !fits_name(name) {
         problems.push(problem(flag, name, NAME_RULE.to_owned()));
@@ -146,9 +157,30 @@ fn check_flag((flag, what): (&str, &str), name: &str, taken: bool, problems: &mu
     }
 }
 
-fn check_folder_flag(flag: &str, name: &str, path: &Path, problems: &mut Vec<Problem>) {
-    if let Some(message) = not_a_folder(path) {
-        problems.push(problem(flag, name, message));
+/// Reads the place of a flag; a folder must exist.
+fn location_flag(
+    flag: &str,
+    name: &str,
+    given: &str,
+    problems: &mut Vec<Problem>,
+) -> Option<ModelLocation> {
+    match ModelLocation::parse(given) {
+        Ok(location) => {
+            problems.extend(no_folder(&location).map(|message| problem(flag, name, message)));
+            Some(location)
+        }
+        Err(message) => {
+            problems.push(problem(flag, name, message));
+            None
+        }
+    }
+}
+
+/// Explains why a place has no folder; a repository of the Hub is not looked at here.
+fn no_folder(location: &ModelLocation) -> Option<String> {
+    match location {
+        ModelLocation::Folder(path) => not_a_folder(path),
+        ModelLocation::Hub(_) => None,
     }
 }
 
@@ -262,10 +294,10 @@ struct CatalogueReader<'r> {
 impl CatalogueReader<'_> {
     fn model(&mut self, section: &Section<'_, '_>) {
         let name = self.name(section, NamedKind::Model);
-        let path = self.path(section, "path", not_a_folder);
+        let path = self.location(section);
         section.require("path");
         let options = load_options(section);
-        let calibration = self.path(section, "calibration", not_a_file);
+        let calibration = self.file(section, "calibration");
         if let (Some(name), Some(path)) = (name, path) {
             self.catalogue.models.push(ModelSpec { name, path: Some(path), options, calibration });
         }
@@ -279,7 +311,7 @@ impl CatalogueReader<'_> {
         {
             section.problem("model", message);
         }
-        let path = self.path(section, "path", not_a_folder);
+        let path = self.location(section);
         section.require("path");
         if let (Some(name), Some(model), Some(path)) = (name, model, path) {
             self.catalogue.adapters.push(AdapterSpec { name, model, path });
@@ -308,26 +340,47 @@ impl CatalogueReader<'_> {
         Some(name)
     }
 
-    fn path(
-        &self,
-        section: &Section<'_, '_>,
-        key: &'static str,
-        fault: fn(&Path) -> Option<String>,
-    ) -> Option<PathBuf> {
-        let given = section.text(key)?;
-        if given.is_empty() {
-            section.problem(key, "expected a path");
-            return None;
+    /// The folder or the repository under the key `path`.
+    fn location(&self, section: &Section<'_, '_>) -> Option<ModelLocation> {
+        let given = path_text(section, "path")?;
+        let location = match ModelLocation::parse(&given) {
+            Ok(location) => location,
+            Err(message) => {
+                section.problem("path", message);
+                return None;
+            }
+        };
+        let Some(base) = self.place.base else {
+            return Some(location);
+        };
+        let location = location.below(base);
+        if let Some(message) = no_folder(&location) {
+            section.problem("path", message);
         }
+        Some(location)
+    }
+
+    fn file(&self, section: &Section<'_, '_>, key: &'static str) -> Option<PathBuf> {
+        let given = path_text(section, key)?;
         let Some(base) = self.place.base else {
             return Some(given.into());
         };
         let path = base.join(given);
-        if let Some(message) = fault(&path) {
+        if let Some(message) = not_a_file(&path) {
             section.problem(key, message);
         }
         Some(path)
     }
+}
+
+/// The text of a path, which is not empty.
+fn path_text(section: &Section<'_, '_>, key: &'static str) -> Option<String> {
+    let given = section.text(key)?;
+    if given.is_empty() {
+        section.problem(key, "expected a path");
+        return None;
+    }
+    Some(given)
 }
 
 fn load_options(section: &Section<'_, '_>) -> LoadOptions {

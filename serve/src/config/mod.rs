@@ -5,15 +5,17 @@
 //! the models.
 
 mod catalogue;
+mod checks;
 mod overrides;
 mod schema;
 mod settings;
 mod shown;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,8 +25,9 @@ use rubrics::Registry;
 use rubrics::config::{Document, Problem, Section};
 
 use self::catalogue::Flags;
-pub use self::overrides::user_cache;
-use self::overrides::{apply, environment};
+use self::checks::{check_exposure, check_names, read_keys};
+use self::overrides::{apply, environment, standard_variable};
+pub use self::overrides::{hub_settings, user_cache};
 use self::settings::{SETTINGS, Setting, present_table};
 use crate::admit::AdmissionLimits;
 use crate::keys::Keys;
@@ -34,6 +37,8 @@ use crate::signing::Signing;
 pub use self::catalogue::{AdapterSpec, Catalogue, ModelSpec};
 pub use self::overrides::Override;
 pub use self::schema::schema;
+use self::telemetry::Standard;
+pub use self::telemetry::Telemetry;
 
 /// The settings in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,6 +150,8 @@ pub struct Config {
     pub batches_max_attempts: usize,
     /// Most bytes of all files; 0 for no limit.
     pub batches_quota: usize,
+    /// Where traces are sent.
+    pub telemetry: Telemetry,
     /// Settings that a file, the environment or the command line gives, as `(table, key)`, with the
     /// file, variable or flag.
     pub given: BTreeMap<(&'static str, &'static str), String>,
@@ -217,6 +224,7 @@ impl Default for Config {
             batches_max_active: 16,
             batches_max_attempts: 2,
             batches_quota: 0,
+            telemetry: Telemetry::default(),
             given: BTreeMap::new(),
         }
     }
@@ -348,12 +356,12 @@ pub fn load(file: Option<&Path>, given: &Given) -> Result<Loaded, Vec<Problem>> 
     if catalogue.models.is_empty() && catalogue.adapters.is_empty() {
         catalogue.models.push(ModelSpec::default_model());
     }
-    for given in &environment() {
+    let standard = Standard::read(standard_variable);
+    standard.apply(&mut config);
+    for given in environment().iter().chain(&given.settings) {
         apply(&mut config, given, &mut problems);
     }
-    for given in &given.settings {
-        apply(&mut config, given, &mut problems);
-    }
+    standard.apply_switch(&mut config);
     if let Some(limit) = config.memory.or_else(base::memory::limit_bytes) {
         config.fit(limit, catalogue.models.len());
     }
@@ -425,8 +433,18 @@ pub fn read_scorers(path: &Path) -> std::io::Result<(Registry, Vec<Problem>)> {
 }
 
 /// Names of the tables of settings in a file.
-const TABLES: [&str; 9] =
-    ["server", "limits", "engine", "verify", "cache", "wires", "compat", "batches", "signing"];
+const TABLES: [&str; 10] = [
+    "server",
+    "limits",
+    "engine",
+    "verify",
+    "cache",
+    "wires",
+    "compat",
+    "batches",
+    "signing",
+    "telemetry",
+];
 
 /// The context that a file is checked against.
 #[derive(Clone, Copy)]
@@ -526,69 +544,6 @@ fn read_queues(root: &Section<'_, '_>) -> Vec<QueueSpec> {
         section.finish();
     }
     queues
-}
-
-fn read_keys(config: &Config, problems: &mut Vec<Problem>) -> Keys {
-    let Some(path) = &config.api_keys_file else {
-        return Keys::default();
-    };
-    let name = path.display().to_string();
-    let read = std::fs::read_to_string(path);
-    let parsed = read.map(|text| Keys::parse(&text));
-    match parsed {
-        Ok(Ok(keys)) => return keys,
-        Ok(Err(found)) => problems.extend(found.into_iter().map(|p| Problem {
-            file: name.clone(),
-            line: Some(p.line),
-            key: String::new(),
-            message: p.message,
-        })),
-        Err(error) => problems.push(problem(&name, "", format!("cannot be read: {error}"))),
-    }
-    Keys::default()
-}
-
-/// Checks that scorers exist which other settings name.
-fn check_names(
-    config: &Config,
-    registry: &Registry,
-    catalogue: &Catalogue,
-    problems: &mut Vec<Problem>,
-) {
-    if let Some(folder) = &config.compat_adapters
-        && let Some(message) = catalogue::not_a_folder(folder)
-    {
-        problems.push(problem("configuration", "compat.adapters", message));
-    }
-    let models = catalogue.models.iter().map(|model| model.name.as_str());
-    let adapters = catalogue.adapters.iter().map(|adapter| adapter.name.as_str());
-    let scorers = registry.iter().map(|scorer| scorer.name());
-    let names: Vec<&str> = scorers.chain(models).chain(adapters).collect();
-    let default = config.compat_scorer.iter().map(|name| ("compat.scorer", name));
-    let queues = config.queues.iter().map(|queue| ("queue.scorer", &queue.scorer));
-    for (key, name) in default.chain(queues) {
-        if !names.contains(&name.as_str()) {
-            let near = rubrics::config::nearest(name, names.iter().copied());
-            let hint = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
-            let message = format!("no scorer, model or adapter is called '{name}'{hint}");
-            problems.push(problem("configuration", key, message));
-        }
-    }
-}
-
-/// Checks that a server that is not local has keys.
-fn check_exposure(config: &Config, problems: &mut Vec<Problem>) {
-    let reachable = match config.bind.ip() {
-        IpAddr::V4(ip) => !ip.is_loopback(),
-        IpAddr::V6(ip) => !ip.is_loopback(),
-    };
-    if reachable && config.api_keys_file.is_none() {
-        let message = format!(
-            "{} can be reached from other machines; set server.api_keys_file, or bind to 127.0.0.1",
-            config.bind
-        );
-        problems.push(problem("configuration", "server.bind", message));
-    }
 }
 
 fn problem(file: &str, key: &str, message: String) -> Problem {

@@ -28,11 +28,22 @@ pub(super) fn environment() -> Vec<Override> {
     given.collect()
 }
 
+/// Reads a variable that another specification names.
+#[expect(clippy::disallowed_methods, reason = "this is the place that the rule names")]
+pub(super) fn standard_variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
 /// The folder of compiled kernels where none is given, below the user's cache folder.
 pub fn user_cache() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|f| f.is_absolute());
     let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
     cache.map(|cache| cache.join("tribunal").join("kernels"))
+}
+
+/// Where the Hub and its cache are: the variables of `huggingface_hub`.
+pub fn hub_settings() -> hub::HubSettings {
+    hub::HubSettings::read(|name| std::env::var_os(name))
 }
 
 /// The variables of a setting, each with the setting's name; one of a former table comes first, so
@@ -44,7 +55,9 @@ pub(super) fn environment_names(
     former.map(|(former, _)| *former).chain([setting.table]).map(|table| {
         // `cache.memory` would otherwise be TRIBUNAL_MEMORY, which is too general.
         let key = match (setting.table, setting.key) {
-            ("cache" | "compat" | "batches" | "signing", key) => format!("{table}_{key}"),
+            ("cache" | "compat" | "batches" | "signing" | "telemetry", key) => {
+                format!("{table}_{key}")
+            }
             (_, key) => key.to_owned(),
         };
         (format!("TRIBUNAL_{}", key.to_uppercase()), format!("{}.{}", setting.table, setting.key))

@@ -7,6 +7,7 @@ use std::time::Duration;
 use engine::DeviceName;
 use rubrics::config::{parse_bytes, parse_duration};
 use serde_json::{Value, json};
+use traces::{TraceSampler, pairs};
 
 use super::{Config, EngineMode};
 
@@ -41,15 +42,15 @@ pub(super) fn present_table(name: &str) -> &str {
 
 /// Makes rows of the form `key: FORM => field of Config`.
 macro_rules! settings {
-    ($($table:ident { $($key:ident: $form:ident => $field:ident,)* })*) => {
+    ($($table:ident { $($key:ident: $form:ident => $($field:ident).+,)* })*) => {
         &[$($(Setting {
             table: stringify!($table),
             key: stringify!($key),
             read: |config, text| {
-                config.$field = ($form.read)(text)?;
+                config.$($field).+ = ($form.read)(text)?;
                 Ok(())
             },
-            show: |config| ($form.show)(&config.$field),
+            show: |config| ($form.show)(&config.$($field).+),
             schema: $form.schema,
         },)*)*]
     };
@@ -124,6 +125,15 @@ pub(super) const SETTINGS: &[Setting] = settings! {
         max_attempts: COUNT => batches_max_attempts,
         quota: BYTES_OR_NONE => batches_quota,
     }
+    telemetry {
+        endpoint: URL => telemetry.endpoint,
+        traces_endpoint: URL => telemetry.traces_endpoint,
+        service_name: SERVICE => telemetry.service_name,
+        sampler: SAMPLER => telemetry.sampler,
+        sample: RATIO => telemetry.sample,
+        attributes: PAIRS => telemetry.attributes,
+        timeout: TIME => telemetry.timeout,
+    }
 };
 
 const ADDRESS: Form<SocketAddr> =
@@ -161,6 +171,22 @@ const DEVICE: Form<DeviceName> = Form {
     show: |value| value.to_string().into(),
     schema: || json!({ "type": "string", "pattern": "^(auto|cpu|cuda:[0-9]+)$" }),
 };
+const URL: Form<Option<String>> =
+    Form { read: url, show: |value| value.clone().into(), schema: text };
+const SERVICE: Form<String> =
+    Form { read: service, show: |value| value.clone().into(), schema: text };
+const SAMPLER: Form<&'static str> = Form {
+    read: sampler,
+    show: |value| (*value).into(),
+    schema: || json!({ "enum": TraceSampler::names().collect::<Vec<_>>() }),
+};
+const RATIO: Form<u32> = Form {
+    read: ratio,
+    show: |value| (f64::from(*value) / MILLION).into(),
+    schema: || json!({ "type": "number", "minimum": 0, "maximum": 1 }),
+};
+const PAIRS: Form<Vec<(String, String)>> =
+    Form { read: attributes, show: |value| pairs::write(value).into(), schema: text };
 const MODE: Form<EngineMode> =
     Form { read: mode, show: |_| "invariant".into(), schema: || json!({ "const": "invariant" }) };
 
@@ -292,4 +318,39 @@ fn mode(text: &str) -> Result<EngineMode, &'static str> {
         "invariant" => Ok(EngineMode::Invariant),
         _ => Err("\"invariant\", the one mode: bits depend on no other request, on any device"),
     }
+}
+
+fn url(text: &str) -> Result<Option<String>, &'static str> {
+    let host = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    let good = |host: &&str| {
+        !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#')
+    };
+    match host.filter(good) {
+        Some(_) => Ok(Some(text.to_owned())),
+        None => Err("a URL such as \"http://collector:4318\""),
+    }
+}
+
+fn service(text: &str) -> Result<String, &'static str> {
+    if text.is_empty() { Err("the name of the service") } else { Ok(text.to_owned()) }
+}
+
+fn sampler(text: &str) -> Result<&'static str, &'static str> {
+    let known = TraceSampler::names().find(|name| *name == text);
+    known.ok_or("a sampler of OpenTelemetry such as \"parentbased_traceidratio\"")
+}
+
+/// Millionths in one.
+const MILLION: f64 = 1e6;
+
+/// In millionths, rounded.
+fn ratio(text: &str) -> Result<u32, &'static str> {
+    let ratio: Option<f64> = text.parse().ok().filter(|ratio| (0.0..=1.0).contains(ratio));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to a million")]
+    let millionths = |ratio: f64| (ratio * MILLION).round() as u32;
+    ratio.map(millionths).ok_or("a number from 0 to 1")
+}
+
+fn attributes(text: &str) -> Result<Vec<(String, String)>, &'static str> {
+    pairs::read(text).ok_or("pairs such as \"team=a,zone=b\", with other characters as %2C")
 }

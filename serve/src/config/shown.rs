@@ -24,7 +24,7 @@ impl Display for Loaded {
             };
             let options = [
                 ("name", json!(model.name)),
-                ("path", json!(path.display().to_string())),
+                ("path", json!(path.to_string())),
                 ("storage", word(STORAGES, &(model.options.storage, None))),
                 ("compute", model.options.compute.map(|c| word(COMPUTES, &c)).into()),
                 ("calibration", json!(model.calibration)),
@@ -32,7 +32,7 @@ impl Display for Loaded {
             write_table(f, "model", &options)?;
         }
         for adapter in &self.catalogue.adapters {
-            let path = json!(adapter.path.display().to_string());
+            let path = json!(adapter.path.to_string());
             let options =
                 [("name", json!(adapter.name)), ("model", json!(adapter.model)), ("path", path)];
             write_table(f, "adapter", &options)?;

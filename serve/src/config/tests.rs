@@ -87,14 +87,14 @@ fn flags_take_precedence_over_tables() {
     let here = Path::new(here);
     let model = |name: &str, path: PathBuf, storage, compute| ModelSpec {
         name: name.to_owned(),
-        path: Some(path),
+        path: Some(path.into()),
         options: LoadOptions { storage, compute },
         calibration: None,
     };
     let adapter = |name: &str, model: &str, path: PathBuf| AdapterSpec {
         name: name.to_owned(),
         model: model.to_owned(),
-        path,
+        path: path.into(),
     };
     let expected = Catalogue {
         models: vec![

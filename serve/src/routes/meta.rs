@@ -145,6 +145,10 @@ fn served(host: &Arc<engine::Host>, state: &State, limits: ModelLimits) -> Vec<M
                     scorer.kind()
                 ),
             },
+            source: state
+                .hosts
+                .source(adapter.as_deref().unwrap_or(&host.digest))
+                .map(str::to_owned),
             digests: ModelDigests {
                 scorer: scorer.map(|scorer| scorer.digest_text()),
                 model: Some(host.digest.to_string()),
@@ -181,6 +185,7 @@ fn blank(name: &str, state: &State, limits: ModelLimits) -> ModelInfo {
         kind: String::new(),
         description: String::new(),
         digests: ModelDigests::default(),
+        source: None,
         parent: None,
         context_tokens: None,
         parameters: None,
@@ -227,6 +232,9 @@ pub(crate) async fn metrics(state: web::Data<State>) -> Result<HttpResponse, Api
     }
     state.metrics.sandbox("programs", &state.programs.status());
     state.metrics.connections(state.connections.events());
+    if let Some(tracer) = &state.tracer {
+        state.metrics.spans(tracer.counts());
+    }
     let text = state.metrics.render(&held).map_err(ApiError::internal)?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(HttpResponse::Ok().content_type(kind).body(text))

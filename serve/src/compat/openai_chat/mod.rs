@@ -24,6 +24,7 @@ use crate::extensions::StageTimes;
 use crate::hosts::Served;
 use crate::metrics::Stage;
 use crate::names::shown;
+use crate::request_trace::RequestTrace;
 use crate::state::State;
 
 /// A parsed generation request, with the permit that it holds until its reply is made.
@@ -111,6 +112,14 @@ where
     let prepared = Arc::new(prepared);
     let submitting = RunningGeneration::submit(&prepared, &state.grammars);
     let running = incoming.caller.in_time(submitting).await?;
+    let trace = RequestTrace::recorded(request);
+    if let Some(trace) = &trace {
+        let (parsing, now) = (incoming.parsing, Instant::now());
+        let reading = parsing.checked_sub(incoming.read).unwrap_or(parsing);
+        trace.stage("read", [reading, parsing], vec![]);
+        trace.stage("parse", [parsing, now], vec![]);
+    }
+    let running = running.traced(trace);
     let parse = incoming.parsing.elapsed();
     for (stage, time) in [(Stage::Read, incoming.read), (Stage::Parse, parse)] {
         state.metrics.stage(&name, stage, [time]);

@@ -20,6 +20,7 @@ use crate::compat::shared::generation::{RunningGeneration, answer, chat};
 use crate::compat::shared::invalid;
 use crate::encoding::{ClientWaits, encode_aside, while_client_waits};
 use crate::error::{ApiError, Code};
+use crate::request_trace::RequestTrace;
 
 /// Most tokens of a model's text, unless the grader sets it.
 const DEFAULT_TOKENS: u64 = 1024;
@@ -154,6 +155,7 @@ async fn run_model(
         let prepared =
             Arc::new(encode_aside(call.state, call.held(), longest, work).await?.prepared);
         let running = RunningGeneration::submit(&prepared, &call.state.grammars).await?;
+        let running = running.traced(RequestTrace::recorded(call.request));
         answer(&prepared, running).await
     };
     let answered = match answering.await {

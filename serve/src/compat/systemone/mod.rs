@@ -7,8 +7,8 @@ use rubrics::decide::{
 };
 
 use self::types::{
-    SystemOneAnswer, SystemOneCriteria, SystemOneQuestion, SystemOneQuestionType, SystemOneReply,
-    SystemOneRequest, SystemOneUsage,
+    SystemOneAnswer, SystemOneChoice, SystemOneCriteria, SystemOneNoul, SystemOneQuestion,
+    SystemOneQuestionType, SystemOneReply, SystemOneRequest, SystemOneScore, SystemOneUsage,
 };
 use crate::compat::shared::decisions::text::{Named, TextOrJson};
 use crate::compat::shared::decisions::types::{DecisionNotes, MAX_CHOICES, MAX_LEVELS};
@@ -142,24 +142,24 @@ fn reply_to(given: SystemOneQuestion, answer: &DecisionAnswer) -> SystemOneAnswe
     };
     match answer.verdict {
         DecisionVerdict::Predicate { probability } => {
-            SystemOneAnswer::Noul { noul: probability, tribunal }
+            SystemOneAnswer::Noul(SystemOneNoul { noul: probability, tribunal })
         }
         DecisionVerdict::Choice { option, confidence } => {
             let names = options.into_iter().map(|(name, _)| name);
             let probabilities: Vec<(String, f64)> = names.zip(probabilities).collect();
-            SystemOneAnswer::Choice {
+            SystemOneAnswer::Choice(SystemOneChoice {
                 choice: probabilities[option].0.clone(),
                 confidence,
                 probabilities: Named(probabilities),
                 tribunal,
-            }
+            })
         }
-        DecisionVerdict::Score { value, confidence } => SystemOneAnswer::Score {
+        DecisionVerdict::Score { value, confidence } => SystemOneAnswer::Score(SystemOneScore {
             score: value,
             confidence,
             legend: Named(decisions::level_names().zip(levels).collect()),
             probabilities: Named(decisions::level_names().zip(probabilities).collect()),
             tribunal,
-        },
+        }),
     }
 }

@@ -92,39 +92,51 @@ pub(crate) struct SystemOneReply {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum SystemOneAnswer {
     /// The answer to a `noul`.
-    Noul {
-        /// The probability of yes.
-        noul: f64,
-        /// Extension fields of this server.
-        tribunal: AnswerNotes,
-    },
+    Noul(SystemOneNoul),
     /// The answer to a `choice`.
-    Choice {
-        /// The most probable option; the first on ties.
-        choice: String,
-        /// From 0 for a uniform distribution to 1.
-        confidence: f64,
-        /// Probabilities by option.
-        #[schema(value_type = std::collections::HashMap<String, f64>)]
-        probabilities: Named<f64>,
-        /// Extension fields of this server.
-        tribunal: AnswerNotes,
-    },
+    Choice(SystemOneChoice),
     /// The answer to a `score`.
-    Score {
-        /// The expected level, from 0.
-        score: f64,
-        /// From 0 for a uniform distribution to 1.
-        confidence: f64,
-        /// The meaning of each level.
-        #[schema(value_type = std::collections::HashMap<String, TextOrJson>)]
-        legend: Named<TextOrJson>,
-        /// Probabilities by level.
-        #[schema(value_type = std::collections::HashMap<String, f64>)]
-        probabilities: Named<f64>,
-        /// Extension fields of this server.
-        tribunal: AnswerNotes,
-    },
+    Score(SystemOneScore),
+}
+
+/// The answer to a `noul`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct SystemOneNoul {
+    /// The probability of yes.
+    pub(crate) noul: f64,
+    /// Extension fields of this server.
+    pub(crate) tribunal: AnswerNotes,
+}
+
+/// The answer to a `choice`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct SystemOneChoice {
+    /// The most probable option; the first on ties.
+    pub(crate) choice: String,
+    /// From 0 for a uniform distribution to 1.
+    pub(crate) confidence: f64,
+    /// Probabilities by option.
+    #[schema(value_type = std::collections::HashMap<String, f64>)]
+    pub(crate) probabilities: Named<f64>,
+    /// Extension fields of this server.
+    pub(crate) tribunal: AnswerNotes,
+}
+
+/// The answer to a `score`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct SystemOneScore {
+    /// The expected level, from 0.
+    pub(crate) score: f64,
+    /// From 0 for a uniform distribution to 1.
+    pub(crate) confidence: f64,
+    /// The meaning of each level.
+    #[schema(value_type = std::collections::HashMap<String, TextOrJson>)]
+    pub(crate) legend: Named<TextOrJson>,
+    /// Probabilities by level.
+    #[schema(value_type = std::collections::HashMap<String, f64>)]
+    pub(crate) probabilities: Named<f64>,
+    /// Extension fields of this server.
+    pub(crate) tribunal: AnswerNotes,
 }
 
 /// Token usage of a request.

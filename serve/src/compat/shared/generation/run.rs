@@ -18,6 +18,7 @@ use crate::convert;
 use crate::engine_errors::engine_failure;
 use crate::error::ApiError;
 use crate::grammars::Grammars;
+use crate::request_trace::RequestTrace;
 
 /// Most sequences of a request.
 const MAX_SEQUENCES: u64 = 2_048;
@@ -106,6 +107,10 @@ pub(crate) struct RunningGeneration {
     choices: Vec<Continuation>,
     tally: UsageCount,
     since: Instant,
+    /// When the first token of any sequence came.
+    first_token: Option<Instant>,
+    /// The trace of the request, if it is recorded.
+    trace: Option<Arc<RequestTrace>>,
     /// Tokens in hand on arrival, its own included.
     in_hand: usize,
 }
@@ -155,8 +160,34 @@ impl RunningGeneration {
             choices,
             tally: UsageCount::default(),
             since: Instant::now(),
+            first_token: None,
+            trace: None,
             in_hand: host.engine.queued_tokens(),
         })
+    }
+
+    /// Records the generation in a trace.
+    pub(crate) fn traced(self, trace: Option<Arc<RequestTrace>>) -> RunningGeneration {
+        RunningGeneration { trace, ..self }
+    }
+
+    /// Records the finished generation: until its first token the engine's queue and the prompt, then
+    /// the other tokens.
+    fn trace(&self, trace: &RequestTrace, prepared: &PreparedRequest) {
+        let (since, now) = (self.since, Instant::now());
+        let input: usize = prepared.prompts.iter().map(|prompt| prompt.token_ids.len()).sum();
+        let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        let attributes = vec![
+            ("gen_ai.request.model", (&*prepared.served.host.name).into()),
+            ("gen_ai.usage.input_tokens", input.into()),
+            ("gen_ai.usage.output_tokens", count(self.tally.output_tokens).into()),
+            ("tribunal.tokens.cached", count(self.tally.cached_tokens).into()),
+            ("tribunal.sequences", self.choices.len().into()),
+        ];
+        let parent = trace.stage("generate", [since, now], attributes);
+        let first = self.first_token.unwrap_or(now);
+        trace.stage_of(parent, "prefill", [since, first], vec![]);
+        trace.stage_of(parent, "decode", [first, now], vec![]);
     }
 
     /// Waits for the next event; `None` once all sequences are finished.
@@ -171,10 +202,14 @@ impl RunningGeneration {
                 }
                 let pace = &prepared.served.pace;
                 pace.learn(self.in_hand, self.since.elapsed());
+                if let Some(trace) = self.trace.take() {
+                    self.trace(&trace, prepared);
+                }
                 return Ok(None);
             };
             match update {
                 RequestEvent::Tokens { request: work, tokens } => {
+                    self.first_token.get_or_insert_with(Instant::now);
                     if let Some(piece) = self.choices[work].push(tokens)? {
                         return Ok(Some(GenerationEvent::TextDelta(work, piece)));
                     }
