@@ -1,6 +1,7 @@
-//! `tribunal show`: scored rows as one page that opens in any browser.
+//! `tribunal show`: scored rows as one page that opens in any browser, or in the terminal.
 
 mod page;
+mod terminal;
 
 use std::path::{Path, PathBuf};
 
@@ -22,12 +23,14 @@ use crate::score::MappingArgs;
 const EXAMPLES: &str = "\
 Examples:
   tribunal show scored.parquet
+  tribunal show scored.parquet --terminal
   tribunal show scored.jsonl -o look.html --rows 500 --seed 7
   tribunal filter scored.jsonl -o wrong.jsonl --where \"scores.math.score = 0\" && tribunal show wrong.jsonl
 
 The page has the distributions of scores, statuses and reasons, filters, and of each row the response
 with its extracted answer and steps marked, the reference and the reason. It holds its rows and loads
 nothing. Of more rows than --rows, so many are drawn uniformly; texts above 20,000 characters are cut.
+--terminal shows the same rows here, with the keys in its last line.
 
 Exit code: 0 the page was written; 1 some rows have no verdict or cannot be read; 2 wrong use.";
 
@@ -37,7 +40,7 @@ const LONGEST_TEXT: usize = 20_000;
 /// Fields of a verdict that say how it was computed and not what was found.
 const LEFT_OUT: [&str; 3] = ["digests", "usage", "signature"];
 
-/// Shows scored rows as a page.
+/// Shows scored rows as a page, or in the terminal.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ShowArgs {
@@ -47,7 +50,10 @@ pub(crate) struct ShowArgs {
     /// The page [default: the name of the first input with the ending html]
     #[arg(short, long, value_name = "FILE.html")]
     output: Option<PathBuf>,
-    /// Most rows of the page
+    /// Show the rows in this terminal, and write no page
+    #[arg(long, conflicts_with_all = ["output", "overwrite"])]
+    terminal: bool,
+    /// Most rows that are shown
     #[arg(long, value_name = "N", default_value = "2000", value_parser = clap::value_parser!(u64).range(1..))]
     rows: u64,
     /// Seed of the draw, where there are more
@@ -97,22 +103,33 @@ impl LeftOutRows {
 
 /// Runs the command.
 pub(crate) fn run(args: ShowArgs) -> Result<CommandOutcome, CliError> {
-    let output = args.output.clone().map_or_else(|| default_output(&args.inputs[0]), Ok)?;
-    if output.exists() && !args.overwrite {
+    let output = match &args.output {
+        _ if args.terminal => None,
+        Some(output) => Some(output.clone()),
+        None => Some(default_output(&args.inputs[0])?),
+    };
+    if let Some(output) = output.as_ref().filter(|output| output.exists() && !args.overwrite) {
         let message = format!("{} exists; --overwrite replaces it", output.display());
         return Err(CliError::Usage(message));
     }
-    let dataset = args.reading.open(&args.inputs, std::slice::from_ref(&output))?;
+    let dataset = args.reading.open(&args.inputs, output.as_slice())?;
     let mapping = Mapping::resolve(args.mapping.options())?;
     let (shown, left_out) = read(&dataset, &mapping, args.rows, &mut Draws::new(args.seed))?;
     if shown.rows.is_empty() {
         let reason = left_out.first.unwrap_or_else(|| "there are no rows".to_owned());
         return Err(CliError::Usage(format!("nothing to show: {reason}")));
     }
-    let page = page::html(&args.inputs.join(", "), &shown);
-    write_atomic(&output, page.as_bytes()).map_err(CliError::file("write", &output))?;
-    let (n_rows, total) = (grouped(shown.rows.len() as u64, ','), grouped(shown.total, ','));
-    eprintln!("{n_rows} of {total} rows\nwrote {}", output.display());
+    let source = args.inputs.join(", ");
+    match output {
+        None => terminal::run(&source, shown)?,
+        Some(output) => {
+            let page = page::html(&source, &shown);
+            write_atomic(&output, page.as_bytes()).map_err(CliError::file("write", &output))?;
+            let (n_rows, total) =
+                (grouped(shown.rows.len() as u64, ','), grouped(shown.total, ','));
+            eprintln!("{n_rows} of {total} rows\nwrote {}", output.display());
+        }
+    }
     if let Some(first) = left_out.first {
         eprintln!("{} rows are left out; the first: {first}", grouped(left_out.count, ','));
         return Ok(CommandOutcome::SomeFailed);
