@@ -36,6 +36,7 @@ mod testing;
 
 pub use angle::has_plain_angle;
 pub use answer::{Answer, MAX_BYTES, Unread};
+pub use calendar::is_month;
 pub use chemistry::is_chemical;
 pub use compare::{
     AnswerTexts, AnswerType, Comparer, Comparison, Evidence, are_alike, have_one_name,

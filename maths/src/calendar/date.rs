@@ -45,6 +45,11 @@ enum Era {
 }
 
 /// Returns the number of the name in `names` that `word` is or shortens to three letters or more.
+/// Returns whether `word` is the name of a month or its abbreviation, in any case.
+pub fn is_month(word: &str) -> bool {
+    position(&MONTHS, word).is_some()
+}
+
 fn position(names: &[&str], word: &str) -> Option<usize> {
     let lower = word.to_ascii_lowercase();
     let is_it = |name: &&str| **name == lower || (name[..3] == lower) || is_usual(name, &lower);

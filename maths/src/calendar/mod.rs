@@ -6,6 +6,7 @@ mod lexer;
 
 pub(super) use self::clock::clock;
 pub(super) use self::date::date;
+pub use self::date::is_month;
 
 /// A day, or a part of one that was left open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use crate::answer::{Answer, AnswerForm, Subject};
 use crate::expr::{Expr, Node, Workspace};
 use crate::fuel::Exhausted;
 
-use super::text_compare;
+use super::{text_compare, vector};
 
 /// What a text must be read as to answer like a gold answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -88,7 +88,11 @@ pub fn are_alike(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool 
         // Several amounts where one is wanted are several answers.
         (Kind::Amount, Kind::Several) => are_amounts(candidate),
         (Kind::Point, Kind::Several) => is_named(candidate),
-        (Kind::Point, Kind::Amount) => candidate.subjects.len() > 1,
+        // `4i + 4j + 2k`
+        (Kind::Point, Kind::Amount) => {
+            let is_vector = matches!(&candidate.form, AnswerForm::Value(value) if vector::holds_basis(value, ws));
+            candidate.subjects.len() > 1 || is_vector
+        }
         (Kind::Several, Kind::Point) => is_named(gold),
         (Kind::Truth | Kind::Words, Kind::Verdict)
         | (Kind::Verdict, Kind::Words)
@@ -96,7 +100,12 @@ pub fn are_alike(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool 
         | (Kind::Ratio, Kind::Calendar) => true,
         (Kind::Equation, Kind::Amount) => !candidate.subjects.is_empty(),
         // `y = 2x + 1` is the equation of a line.
-        (Kind::Amount, Kind::Equation) => gold.is_named() && gold.is_open(ws),
+        (Kind::Amount, Kind::Equation) => {
+            // `\int … = F + C` gives an antiderivative.
+            let is_integral = matches!(candidate.form, AnswerForm::Equation(left, _)
+                if matches!(ws.node(left), Node::Bound(_)));
+            gold.is_open(ws) && (gold.is_named() || is_integral)
+        }
         // "48.04 to 51.96"
         (Kind::Region | Kind::Ratio, Kind::Words) => text_compare::range(candidate).is_some(),
         (Kind::Point, Kind::Words) => is_pair(gold) && text_compare::range(candidate).is_some(),

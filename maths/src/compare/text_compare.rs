@@ -147,6 +147,7 @@ fn plain_words(text: &str) -> String {
     let bare = without_typesetting(text);
     let folded = caseless::default_case_fold_str(&bare.nfkc().collect::<String>());
     let folded = folded.replace(['*', '`', '“', '”'], "").replace(['‐', '‑'], "-");
+    let folded = without_label_brackets(&folded);
     let trimmed = folded.trim_matches(|c: char| {
         c.is_whitespace()
             || matches!(c, '.' | ',' | ';' | ':' | '"' | '“' | '”' | '*' | '$' | '(' | ')')
@@ -159,6 +160,32 @@ fn plain_words(text: &str) -> String {
         out += word;
     }
     out
+}
+
+/// Returns `text` without the brackets of labels: "(i) and (iii)" is "i and iii", and "f(x)" is as it was.
+fn without_label_brackets(text: &str) -> String {
+    /// The longest label: `viii`.
+    const MAX_LABEL: usize = 4;
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('(') {
+        out += before;
+        let letters = after.bytes().take(MAX_LABEL).take_while(u8::is_ascii_lowercase).count();
+        let (label, end) = after.split_at(letters);
+        let is_label = letters == 1 || letters > 0 && label.bytes().all(|b| b"ivx".contains(&b));
+        let is_apart = out.is_empty() || out.ends_with(char::is_whitespace);
+        match end.strip_prefix(')').filter(|_| is_label && is_apart) {
+            Some(next) => {
+                out += label;
+                rest = next;
+            }
+            None => {
+                out.push('(');
+                rest = after;
+            }
+        }
+    }
+    out + rest
 }
 
 /// Returns `text` without dollar signs, braces, spacing commands and commands that only set a font.

@@ -20,6 +20,12 @@ struct Line {
     along: Vec<Expr>,
 }
 
+/// Returns whether a value names the second or third basis vector: `4i + 4j + 2k`.
+pub(super) fn holds_basis(value: &Value, ws: &crate::Workspace<'_>) -> bool {
+    let is_basis = |spelling: &str| BASES.iter().any(|basis| basis[1..].contains(&spelling));
+    algebra::variables(value.expr, ws).iter().any(|name| is_basis(ws.spelling(*name)))
+}
+
 impl Comparer<'_, '_> {
     /// Compares with a gold value, or with the vector that it is where it sums basis vectors.
     pub(super) fn for_value_or_vector(

@@ -155,6 +155,12 @@ impl Reader<'_> {
         {
             return Some((Rank::Statement, at + 2));
         }
+        // "is given implicitly by"
+        if self.is_word(piece, &["given"])
+            && sentence.iter().skip(at + 1).take(2).any(|word| self.is_word(Some(word), &["by"]))
+        {
+            return Some((Rank::Statement, at + 1));
+        }
         if self.is_word(piece, &["left"]) && self.is_word(next, &["with"]) {
             return Some((Rank::Statement, at + 2));
         }

@@ -9,6 +9,7 @@
 //! value. So a statement has several readings, in order: the answer by these rules, the other
 //! values of the sentence from its end on, and the predicate of the sentence in words. See ADR 27.
 
+mod checks;
 mod clauses;
 mod described;
 mod emphasis;
@@ -40,6 +41,12 @@ const MAX_MEMBERS: usize = 24;
 const MAX_PREDICATE: usize = 6;
 /// Words between a denial and what it denies.
 const DENIAL_REACH: usize = 4;
+
+/// Commands of letters that name unknowns.
+const GREEK: [&str; 12] = [
+    "alpha", "beta", "gamma", "delta", "theta", "lambda", "mu", "sigma", "tau", "phi", "psi",
+    "omega",
+];
 
 /// What a text states last.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -253,59 +260,6 @@ impl<'t> Reader<'t> {
         piece.and_then(|piece| self.word(piece)).is_some_and(|word| is_in(list, word))
     }
 
-    /// Returns whether a sentence checks the answer or addresses the reader.
-    fn is_check(&self, sentence: &[Piece]) -> bool {
-        // A sentence in brackets only accompanies.
-        if let [first, second, ..] = sentence
-            && first.is_mark('(')
-            && second.kind == PieceKind::Word
-            && second.span.len() > 1
-        {
-            return true;
-        }
-        let mut words = sentence.iter().filter(|piece| piece.kind == PieceKind::Word);
-        let first = words.next();
-        let second = words.next();
-        // "which is the density": of the display before it.
-        let is_lower = first.is_some_and(|first| {
-            self.word(first).is_some_and(|word| matches!(word, "which" | "where"))
-                && sentence.first().is_some_and(|piece| piece.span.start == first.span.start)
-        });
-        if is_lower {
-            return true;
-        }
-        self.is_word(first, &words::CHECKING)
-            || self.is_word(first, &["to", "we"]) && self.is_word(second, &words::CHECKING)
-            || self.is_headed_check(sentence)
-            || self.is_instance(sentence)
-            || self.is_approximation(sentence)
-    }
-
-    /// Returns whether a sentence opens with "Quick test:" or "Euler check:".
-    fn is_headed_check(&self, sentence: &[Piece]) -> bool {
-        /// Words of such a head, with its mark.
-        const MAX_HEAD: usize = 4;
-        let head = &sentence[..sentence.len().min(MAX_HEAD)];
-        let colon = head.iter().position(|piece| piece.is_mark(':'));
-        colon.is_some_and(|at| {
-            let last = at.checked_sub(1).map(|last| &head[last]);
-            self.is_word(last, &words::REMARKING)
-        })
-    }
-
-    /// Returns whether a sentence tries a case: "For $n = 3$ this gives 14".
-    fn is_instance(&self, sentence: &[Piece]) -> bool {
-        self.is_word(sentence.first(), &["for"])
-            && sentence.get(1).is_some_and(|piece| self.has_left_side(piece))
-            && sentence.iter().any(|piece| self.is_word(Some(piece), &["this"]))
-    }
-
-    /// Returns whether a sentence has no value but after "numerically": the exact one stands before.
-    fn is_approximation(&self, sentence: &[Piece]) -> bool {
-        let word = sentence.iter().position(|piece| self.is_word(Some(piece), &["numerically"]));
-        word.is_some_and(|at| !sentence[..at].iter().any(Piece::is_value))
-    }
-
     /// Returns the values of a sentence in the order of its readings.
     fn values(&self, clauses: &[Clause<'_>]) -> Vec<Vec<Range<usize>>> {
         let mut found: Vec<(Rank, Vec<Vec<Range<usize>>>)> = Vec::new();
@@ -425,6 +379,10 @@ impl<'t> Reader<'t> {
                 name(self.text, pieces, index).map_or(span.start, |start| start.min(span.start));
             let end = pieces[index].span.end.max(span.end);
             match groups.last_mut() {
+                // "x = 5k + 3, k ∈ ℤ"
+                Some(group) if self.is_range_of_parameter(pieces, before, index) => {
+                    group.last_mut().expect("groups have members").end = end;
+                }
                 // Conditions keep the words between them: "x < 1 or x > 3" is one set.
                 Some(group) if joins && self.are_conditions(pieces, before, index) => {
                     let last = group.last_mut().expect("groups have members");
@@ -446,6 +404,28 @@ impl<'t> Reader<'t> {
             before = Some((index, end));
         }
         groups
+    }
+
+    /// Returns whether the formula at `index` says that a letter of the one before the comma is any
+    /// integer.
+    fn is_range_of_parameter(
+        &self,
+        pieces: &[Piece],
+        before: Option<(usize, usize)>,
+        index: usize,
+    ) -> bool {
+        let Some((place, _)) = before.filter(|(place, _)| place + 2 == index) else {
+            return false;
+        };
+        let text = &self.text[pieces[index].span.clone()];
+        let Some((letter, set)) = text.split_once('∈') else {
+            return false;
+        };
+        let letter = letter.trim();
+        pieces[place + 1].is_mark(',')
+            && letter.chars().count() == 1
+            && matches!(set.trim(), "ℤ" | "Z")
+            && self.text[pieces[place].span.clone()].contains(letter)
     }
 
     /// Returns the plain formula between `=` and `≈` where the value at `index` approximates it:
@@ -536,9 +516,10 @@ impl<'t> Reader<'t> {
     fn is_compound(&self, piece: &Piece) -> bool {
         self.left_side(piece).is_some_and(|left| {
             let name = left.split('_').next().unwrap_or(left);
+            let name = name.trim_start_matches("\\(").trim_start_matches('$').trim();
+            let is_greek = name.strip_prefix('\\').is_some_and(|name| GREEK.contains(&name));
             let letters = name.chars().filter(|c| c.is_alphabetic()).count();
-            letters != 1
-                || name.trim_start_matches("\\(").contains(['+', '-', '*', '/', '(', '^', '\\'])
+            !is_greek && (letters != 1 || name.contains(['+', '-', '*', '/', '(', '^', '\\']))
         })
     }
 

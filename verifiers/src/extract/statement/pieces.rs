@@ -121,9 +121,29 @@ fn formula(text: &str, at: usize, window: &Range<usize>) -> Option<Piece> {
     is_formula.then_some(Piece { kind, span: at..end })
 }
 
+/// Returns the length of a value that is a symbol of its own: `∅`, `+∞`.
+fn symbol_length(text: &str) -> Option<usize> {
+    let unsigned = text.strip_prefix(['+', '-', '−']).unwrap_or(text);
+    let rest = unsigned.strip_prefix('∞').or_else(|| text.strip_prefix('∅'))?;
+    Some(text.len() - rest.len())
+}
+
+/// Returns a number without the counter or the particle that Korean writes behind it: `33개`.
+fn without_hangul(text: &str, span: Range<usize>) -> Range<usize> {
+    let inner = &text[span.clone()];
+    let end = inner.find(|c: char| ('가'..='힣').contains(&c)).unwrap_or(inner.len());
+    let number = inner[..end].trim_end_matches('*');
+    if number.is_empty() { span } else { span.start..span.start + number.len() }
+}
+
 /// Returns the number, word or mark at `at`.
 fn plain(text: &str, at: usize, first: char, window: &Range<usize>) -> Piece {
-    let whole = bracketed(text, at, window).or_else(|| date(text, at, window));
+    if let Some(length) = symbol_length(&text[at..window.end]) {
+        return Piece { kind: PieceKind::Number, span: at..at + length };
+    }
+    let whole = bracketed(text, at, window)
+        .or_else(|| date(text, at, window))
+        .or_else(|| day_of_month(text, at, window));
     if let Some(span) = whole.or_else(|| compound(text, at, window)) {
         return Piece { kind: PieceKind::Number, span };
     }
@@ -143,7 +163,7 @@ fn plain(text: &str, at: usize, first: char, window: &Range<usize>) -> Piece {
             && (span.start <= at || !first.is_alphanumeric())
             && (span.start >= at || !text[token.start.min(at)..at].contains(char::is_alphanumeric));
         if is_here {
-            return Piece { kind: PieceKind::Number, span };
+            return Piece { kind: PieceKind::Number, span: without_hangul(text, span) };
         }
     }
     let letters = word_length(&text[at..window.end]);
@@ -164,6 +184,32 @@ fn date(text: &str, at: usize, window: &Range<usize>) -> Option<Range<usize>> {
     let year = after.strip_prefix(", ").or_else(|| after.strip_prefix(' '))?;
     let is_date = month.len() <= name && (1..=2).contains(&digits(day)) && digits(year) == 4;
     is_date.then(|| at..at + (rest.len() - year.len()) + 4)
+}
+
+/// Returns a date that begins with its day: `24th of April`, `4 July 1776`.
+fn day_of_month(text: &str, at: usize, window: &Range<usize>) -> Option<Range<usize>> {
+    let is_inside = text[window.start..at].ends_with(char::is_alphanumeric);
+    let rest = &text[at..window.end];
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let day = digits(rest);
+    if is_inside || !(1..=2).contains(&day) {
+        return None;
+    }
+    let after = &rest[day..];
+    let after = ["st", "nd", "rd", "th"].iter().find_map(|end| after.strip_prefix(end));
+    let after = after.unwrap_or(&rest[day..]).strip_prefix(' ')?;
+    let month = after.strip_prefix("of ").unwrap_or(after);
+    let letters = month.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let name = &month[..letters];
+    // "4 may be" is no date.
+    if !name.starts_with(|c: char| c.is_ascii_uppercase()) || !maths::is_month(name) {
+        return None;
+    }
+    let after = &month[letters..];
+    let year = after.strip_prefix(", ").or_else(|| after.strip_prefix(' '));
+    let year = year.filter(|year| digits(year) == 4);
+    let end = year.map_or(after, |year| &year[4..]);
+    Some(at..window.end - end.len())
 }
 
 /// Returns a chemical formula with figures, `C6H12O6`, or a chemical equation: `2H₂ + O₂ → 2H₂O`.
@@ -288,10 +334,29 @@ pub(super) fn with_unit(text: &str, window: &Range<usize>, piece: &Piece) -> Ran
     let symbol = after.trim_start_matches(' ');
     let length = symbol.find(|c: char| c.is_whitespace() || ",;:!?)*$".contains(c));
     let symbol = symbol[..length.unwrap_or(symbol.len())].trim_end_matches('.');
+    let symbol = with_powers(&text[..window.end], symbol);
     let halves = ["am", "pm", "a.m", "p.m"];
     let is_half = halves.iter().any(|half| half.eq_ignore_ascii_case(symbol));
     if after.starts_with(' ') && (is_half || maths::is_unit_symbol(symbol)) {
         return piece.span.start..trim::range_in(text, symbol).end;
     }
     value
+}
+
+/// Returns the symbol of a unit with the factors of negative powers behind it: `m s⁻¹`.
+fn with_powers<'t>(text: &'t str, symbol: &'t str) -> &'t str {
+    let start = trim::range_in(text, symbol).start;
+    let mut end = start + symbol.len();
+    while let Some(factor) = text[end..].strip_prefix(' ') {
+        let length = factor.find(char::is_whitespace).unwrap_or(factor.len());
+        let letters = factor.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let power = factor[letters..length].strip_prefix('⁻').unwrap_or_default();
+        let digits =
+            power.chars().take_while(|c| "¹²³⁴".contains(*c)).map(char::len_utf8).sum::<usize>();
+        if letters == 0 || digits == 0 {
+            break;
+        }
+        end += 1 + letters + '⁻'.len_utf8() + digits;
+    }
+    &text[start..end]
 }

@@ -21,7 +21,7 @@ const FUNCTIONS: [&str; 20] = [
 const OPERATORS: &str = "+-−*/·×÷^=<>≤≥≠≈±∈∪∩∖";
 const RELATIONS: &str = "=<>≤≥≠≈∈";
 /// Signs that may stand before an operand.
-const SIGNS: &str = "-−±√";
+const SIGNS: &str = "-−±√∫";
 
 /// The state of a scan.
 struct Scan<'t> {
@@ -126,7 +126,7 @@ impl Scan<'_> {
     /// Takes an operand, or a sign or bracket before one; returns its length.
     fn operand(&mut self, rest: &str, first: char) -> Option<usize> {
         if SIGNS.contains(first) {
-            self.symbols += usize::from(first == '√');
+            self.symbols += usize::from(matches!(first, '√' | '∫'));
             return Some(first.len_utf8());
         }
         if "([{|".contains(first) {
@@ -201,7 +201,10 @@ impl Scan<'_> {
         let letters = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
         let is_function = FUNCTIONS.contains(&&rest[..letters]);
         let may_touch = first.is_alphabetic() || "([√π|".contains(first);
-        if !(is_function || may_touch && !self.is_apart) {
+        // `a x²`
+        let is_power = first.is_alphabetic()
+            && rest[first.len_utf8()..].starts_with(|c| "²³⁴⁵⁶⁷⁸⁹ⁿ".contains(c));
+        if !(is_function || is_power || may_touch && !self.is_apart) {
             return None;
         }
         self.wants_operand = true;

@@ -35,7 +35,7 @@ pub(super) const CONCLUDING: [&str; 30] = [
 ];
 
 /// Words that open a clause about a value before them, or about the statement at its start.
-pub(super) const ACCOMPANYING: [&str; 34] = [
+pub(super) const ACCOMPANYING: [&str; 41] = [
     "about",
     "achieved",
     "alongside",
@@ -47,15 +47,22 @@ pub(super) const ACCOMPANYING: [&str; 34] = [
     "besides",
     "between",
     "compared",
+    "discarding",
+    "dropping",
     "equivalently",
+    "excluding",
     "given",
     "had",
     "if",
+    "ignoring",
     "instead",
     "nearly",
+    "neglecting",
     "occurring",
     "occurs",
+    "omitting",
     "rather",
+    "rejecting",
     "roughly",
     "satisfies",
     "satisfying",
@@ -176,23 +183,28 @@ pub(super) const COMPARATIVE: [&str; 18] = [
 pub(super) const PARTING: [&str; 4] = ["but", "whereas", "while", "yet"];
 
 /// Words that open a sentence about the answer and not with it.
-pub(super) const CHECKING: [&str; 16] = [
+pub(super) const CHECKING: [&str; 21] = [
     "already",
     "check",
     "checking",
+    "coincidentally",
+    "curiously",
+    "fun",
     "incidentally",
     "indeed",
+    "interesting",
     "interestingly",
+    "let",
     "note",
     "notice",
     "observe",
     "recall",
     "remark",
+    "remarkably",
+    "sanity",
     "verification",
     "verify",
     "verifying",
-    "sanity",
-    "let",
 ];
 
 /// Nouns whose colon heads a sentence about the answer.

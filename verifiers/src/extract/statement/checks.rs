@@ -1,0 +1,80 @@
+//! Sentences that answer nothing: checks, asides, cases that are tried, approximations.
+
+use super::pieces::{Piece, PieceKind};
+use super::{Reader, is_display, words};
+
+impl Reader<'_> {
+    /// Returns whether a sentence checks the answer or addresses the reader.
+    pub(super) fn is_check(&self, sentence: &[Piece]) -> bool {
+        if is_aside(sentence) {
+            return true;
+        }
+        let mut words = sentence.iter().filter(|piece| piece.kind == PieceKind::Word);
+        let first = words.next();
+        let second = words.next();
+        // "which is the density": of the display before it.
+        let is_lower = first.is_some_and(|first| {
+            self.word(first).is_some_and(|word| matches!(word, "which" | "where"))
+                && sentence.first().is_some_and(|piece| piece.span.start == first.span.start)
+        });
+        // "which tends to the display" goes on to the answer.
+        let goes_on = self.is_word(first, &["which"])
+            && sentence.iter().any(|piece| {
+                is_display(piece) && self.has_left_side(piece)
+                    || self.is_word(Some(piece), &words::CONCLUDING)
+            });
+        if is_lower {
+            return !goes_on;
+        }
+        // "The next term would be …"
+        let is_beyond = self.is_word(first, &["the"])
+            && self.is_word(second, &["next"])
+            && sentence.iter().any(|piece| self.is_word(Some(piece), &["would"]));
+        is_beyond
+            || self.is_word(first, &words::CHECKING)
+            || self.is_word(first, &["to", "we"]) && self.is_word(second, &words::CHECKING)
+            || self.is_headed_check(sentence)
+            || self.is_instance(sentence)
+            || self.is_approximation(sentence)
+    }
+
+    /// Returns whether a sentence opens with "Quick test:" or "Euler check:".
+    fn is_headed_check(&self, sentence: &[Piece]) -> bool {
+        /// Words of such a head, with its mark.
+        const MAX_HEAD: usize = 4;
+        let head = &sentence[..sentence.len().min(MAX_HEAD)];
+        let colon = head.iter().position(|piece| piece.is_mark(':'));
+        colon.is_some_and(|at| {
+            let last = at.checked_sub(1).map(|last| &head[last]);
+            self.is_word(last, &words::REMARKING)
+        })
+    }
+
+    /// Returns whether a sentence tries a case: "For $n = 3$ this gives 14".
+    fn is_instance(&self, sentence: &[Piece]) -> bool {
+        self.is_word(sentence.first(), &["for"])
+            && sentence.get(1).is_some_and(|piece| self.has_left_side(piece))
+            && sentence.iter().any(|piece| self.is_word(Some(piece), &["this"]))
+    }
+
+    /// Returns whether a sentence has no value but after "numerically": the exact one stands before.
+    fn is_approximation(&self, sentence: &[Piece]) -> bool {
+        let word = sentence.iter().position(|piece| self.is_word(Some(piece), &["numerically"]));
+        word.is_some_and(|at| !sentence[..at].iter().any(Piece::is_value))
+    }
+}
+
+/// Returns whether brackets enclose a sentence: it only accompanies.
+fn is_aside(sentence: &[Piece]) -> bool {
+    let is_long = |piece: &&Piece| piece.kind == PieceKind::Word && piece.span.len() > 1;
+    let [first, second, .., last] = sentence else {
+        return false;
+    };
+    let closes = sentence.iter().position(|piece| piece.is_mark(')'));
+    let is_whole = closes.is_none_or(|at| at + 2 >= sentence.len())
+        && !last.is_value()
+        && sentence.iter().filter(is_long).count() > 1;
+    let opens_prose = second.kind == PieceKind::Word
+        && (second.span.len() > 1 || sentence.get(2).as_ref().is_some_and(is_long));
+    first.is_mark('(') && (opens_prose || is_whole)
+}
