@@ -148,14 +148,13 @@ impl<'d, 't> Section<'d, 't> {
     /// A text, a whole number or a truth value as the text of it, for settings whose values are
     /// read from other sources too.
     pub fn scalar(&self, key: &'static str) -> Option<String> {
-        self.note(key, || json!({ "type": ["string", "integer", "boolean"] }));
+        self.note(key, || json!({ "type": ["string", "number", "boolean"] }));
         self.read(key, "a single value", |value| match value {
             DeValue::String(text) => Some(text.to_string()),
             DeValue::Integer(digits) => Some(digits.to_string()),
+            DeValue::Float(digits) => Some(digits.to_string()),
             DeValue::Boolean(flag) => Some(flag.to_string()),
-            DeValue::Float(_) | DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => {
-                None
-            }
+            DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
         })
     }
 

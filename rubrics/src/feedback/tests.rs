@@ -79,9 +79,9 @@ fn no_text_leaves_its_place() {
 fn judge_output_is_parsed_and_failures_are_counted() {
     let reply = |prompt: &str| {
         if prompt.contains("> It is wrong.") {
-            r#"{"principles": [{"principle": "correctness", "verdict": "no", "evidence": "It is wrong."}]}"#
+            r#"{"principles":[{"principle":"correctness","verdict":"no","evidence":"It is wrong."}]}"#
         } else {
-            r#"{"principles": []}"#
+            r#"{"principles":[]}"#
         }
         .to_owned()
     };

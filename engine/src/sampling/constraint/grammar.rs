@@ -11,10 +11,10 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Grammar {
     /// JSON that satisfies a schema. Keywords that cannot be enforced are refused, and so is
-    /// `oneOf` unless its branches are plainly disjoint. Short white space is allowed between JSON
-    /// tokens.
+    /// `oneOf` unless its branches are plainly disjoint. The JSON is compact: no white space between
+    /// its tokens.
     JsonSchema(Value),
-    /// Any JSON object.
+    /// Any JSON object, compact.
     JsonObject,
     /// A regular expression for all of the text; `^` and `$` at its ends have no effect. No
     /// look-around and no back references.

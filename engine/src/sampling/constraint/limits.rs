@@ -30,8 +30,6 @@ const MAX_LARK_LINES: usize = 400;
 /// The most choices, and the most bytes of all of them.
 const MAX_CHOICES: usize = 2_000;
 const MAX_CHOICE_BYTES: usize = 64 << 10;
-/// The longest white space between two JSON tokens: a line end and its indentation.
-const MAX_BLANK: usize = 40;
 
 /// Marks a JSON schema inside a grammar.
 const EMBEDDED: &str = "%json";
@@ -82,10 +80,8 @@ fn check_embedded_schemas(text: &str) -> Result<(), String> {
 }
 
 fn json_schema(schema: Value) -> TopLevelGrammar {
-    let options = json!({
-        "whitespace_flexible": true,
-        "whitespace_pattern": format!(r"[\x20\x0A\x0D\x09]{{1,{MAX_BLANK}}}"),
-    });
+    // White space would cost tokens and let a model repeat it without end.
+    let options = json!({"whitespace_flexible": false});
     let schema = match schema {
         Value::Object(mut fields) => {
             fields.insert("x-guidance".to_owned(), options);
