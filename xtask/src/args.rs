@@ -19,6 +19,8 @@ Commands:
   check                        rustfmt and clippy over the workspace, warnings are errors
   dist                         build the program and pack it with completions and manual pages: an
                                archive and a Python wheel, in target/dist
+  book                         build the documents as a site with search, in target/book/site, with
+                               mdBook
   gpu                          compile the kernels of cards for every architecture, with NVRTC from
                                PyPI in an environment below target, and fail where registers are kept
                                in memory; some minutes; the last line is as above; the images stay in
@@ -54,6 +56,8 @@ pub(crate) enum Command {
     Help,
     /// Generated answers, judged.
     Answers,
+    /// The documents as a site.
+    Book,
     Check,
     Test(TestOptions),
     /// Proofs with other people's clients: those of these names, or all.
@@ -97,6 +101,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Command, S
     let command = match name.as_str() {
         "help" | "--help" | "-h" => Command::Help,
         "answers" => Command::Answers,
+        "book" => Command::Book,
         "check" => Command::Check,
         "openapi" => Command::Openapi,
         "dist" => Command::Dist,
@@ -187,6 +192,7 @@ mod tests {
         check("--help", Ok(Command::Help));
         check("check", Ok(Command::Check));
         check("answers", Ok(Command::Answers));
+        check("book", Ok(Command::Book));
         check("openapi", Ok(Command::Openapi));
         check("dist", Ok(Command::Dist));
         check("gpu", Ok(Command::Gpu(GpuTask::Compile)));

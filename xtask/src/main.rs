@@ -5,6 +5,7 @@
 
 mod answers;
 mod args;
+mod book;
 mod cargo;
 mod check;
 mod clients;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Ok(Command::Answers) => answers::run(),
+        Ok(Command::Book) => book::run(),
         Ok(Command::Check) => check::run_alone(),
         Ok(Command::Test(options)) => test::run(&options),
         Ok(Command::Clients(names)) => clients::run(&names),
