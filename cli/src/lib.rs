@@ -14,6 +14,7 @@ mod doctor;
 mod error;
 mod eval;
 mod filter;
+mod hub;
 mod merge;
 mod models;
 mod openapi;
@@ -48,7 +49,8 @@ pub fn main(commit: &'static str) -> ExitCode {
     }
     if !matches!(command, Command::Serve(_)) {
         // A scorer that fails says why in the log. The server starts its own.
-        logs::init("warn", LogFormat::Text).expect("logging starts once, with a valid filter");
+        logs::init("warn,hub=info", LogFormat::Text)
+            .expect("logging starts once, with a valid filter");
     }
     let ended = match command {
         Command::Serve(args) => serve::run(&args, &build),

@@ -19,6 +19,7 @@ Examples:
   tribunal serve --bind 0.0.0.0:8080 --api-keys-file keys.txt
   tribunal serve --model judge=models/Qwen3-0.6B --adapter strict=judge:adapters/strict
   tribunal serve --model judge=models/Qwen3-0.6B --device cuda:0
+  tribunal serve --model judge=hf:Qwen/Qwen3-0.6B@main
 
 Flags come before the environment (TRIBUNAL_BIND, …), the environment before the file, and the
 file before the defaults. While models are being loaded every request is answered with 503
@@ -38,7 +39,8 @@ pub(crate) struct ServeArgs {
     /// File with one API key a line; needed to listen on other than this machine's own addresses
     #[arg(long, value_name = "FILE")]
     api_keys_file: Option<String>,
-    /// Serve the model of a folder under a name (repeatable)
+    /// Serve the model of a folder, or of a repository hf:ORG/NAME@REVISION of the Hugging Face Hub,
+    /// under a name (repeatable)
     #[arg(long, value_name = "NAME=PATH")]
     model: Vec<String>,
     /// Serve an adapter of one of the models under a name (repeatable)

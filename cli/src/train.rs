@@ -68,7 +68,8 @@ pub(crate) fn leave_threads_to_workers() {
 
 pub(crate) fn run(args: &TrainArgs) -> Result<CommandOutcome, CliError> {
     std::fs::metadata(&args.run).map_err(CliError::named(&args.run))?;
-    let config = RunConfig::read(&args.run).map_err(failed)?;
+    let mut config = RunConfig::read(&args.run).map_err(failed)?;
+    fetch_models(&mut config)?;
     let resume = Resume { resume: args.resume, allow_changes: args.allow_changes };
     let mut run = TrainingRun::open(config, resume).map_err(failed)?;
     let threads = ::models::threads();
@@ -109,6 +110,15 @@ pub(crate) fn run(args: &TrainArgs) -> Result<CommandOutcome, CliError> {
         crate::print(&format!("{}\n", path.display()))?;
     }
     Ok(CommandOutcome::failed_if(!ended.complete))
+}
+
+/// Replaces repositories of the Hub by their folders in the cache.
+fn fetch_models(config: &mut RunConfig) -> Result<(), CliError> {
+    let frozen = config.models.iter_mut().map(|model| &mut model.path);
+    for path in frozen.chain([&mut config.policy.path]) {
+        *path = crate::hub::folder(path)?;
+    }
+    Ok(())
 }
 
 /// The server's defaults and environment, over the model in training and the scorers of its run.

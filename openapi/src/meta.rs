@@ -29,6 +29,9 @@ pub struct ModelInfo {
     pub description: String,
     /// Digests of the scorer and its models.
     pub digests: ModelDigests,
+    /// Repository and commit of a model or an adapter of the Hugging Face Hub: `hf:org/name@commit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// Base model of an adapter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,

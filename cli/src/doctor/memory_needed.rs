@@ -5,6 +5,7 @@ use std::path::Path;
 
 use base::memory;
 use engine::{Device, DeviceModel, Folder, LoadError};
+use hub::WantedFiles;
 use models::model::Model;
 use serde::Serialize;
 use serve::config::{AdapterSpec, Catalogue, Config, Given, Loaded, ModelSpec};
@@ -91,11 +92,12 @@ fn cannot(model: &ModelSpec) -> impl Fn(&dyn std::fmt::Display) -> CliError {
     move |error| CliError::Failed(format!("model '{}' cannot be loaded: {error}", model.name))
 }
 
-fn folder(spec: &ModelSpec) -> Folder {
-    match &spec.path {
-        Some(path) => Folder::directory(path),
-        None => models::embedded::folder(),
-    }
+fn folder(spec: &ModelSpec) -> Result<Folder, CliError> {
+    let Some(location) = &spec.path else {
+        return Ok(models::embedded::folder());
+    };
+    let local = serve::local_folder(location, WantedFiles::Model);
+    Ok(Folder::directory(&local.map_err(|error| cannot(spec)(&error))?.path))
 }
 
 /// Reads a model as a server does, without a KV cache.
@@ -105,7 +107,7 @@ fn measured(
     config: &Config,
 ) -> Result<ModelMemory, CliError> {
     let cannot = cannot(spec);
-    let model = Model::of_folder(&folder(spec), &spec.options);
+    let model = Model::of_folder(&folder(spec)?, &spec.options);
     let model = model.map_err(|error| cannot(&error))?;
     let kv_type = model.numerics.numerics.kv_type();
     let kv_bytes = engine::kv_bytes(config.kv_memory as u64, &model.config, kv_type);
@@ -114,7 +116,7 @@ fn measured(
         weight_bytes: model.memory.total_bytes(),
         step_bytes: 0,
         kv_bytes: kv_bytes.map_err(|error| cannot(&error))?,
-        adapter_bytes: adapter_bytes(spec, catalogue),
+        adapter_bytes: adapter_bytes(spec, catalogue)?,
     })
 }
 
@@ -132,20 +134,21 @@ fn on_card(
     let mut loaded = Vec::new();
     for spec in &catalogue.models {
         let cannot = cannot(spec);
-        let model = DeviceModel::load(&folder(spec), &spec.options, device);
+        let model = DeviceModel::load(&folder(spec)?, &spec.options, device);
         let model = model.map_err(|error| cannot(&error))?;
         let steps = model.step_bytes(config.batch_tokens).map_err(|error| cannot(&error))?;
-        loaded.push((spec, model.weight_bytes, steps.unwrap_or_default(), model));
+        let adapters = adapter_bytes(spec, catalogue)?;
+        loaded.push((spec, (model.weight_bytes, steps.unwrap_or_default(), adapters), model));
     }
-    let held: u64 = loaded.iter().map(|(_, weights, steps, _)| weights + steps).sum();
+    let held: u64 = loaded.iter().map(|(_, (weights, steps, _), _)| weights + steps).sum();
     let share = engine::shared_out(free.saturating_sub(held)) / loaded.len().max(1) as u64;
-    let parts = loaded.iter().flat_map(|(spec, weight_bytes, step_bytes, _)| {
+    let parts = loaded.iter().flat_map(|(spec, (weight_bytes, step_bytes, adapter_bytes), _)| {
         model_parts(&ModelMemory {
             name: spec.name.clone(),
             weight_bytes: *weight_bytes,
             step_bytes: *step_bytes,
             kv_bytes: share.min(config.kv_memory as u64),
-            adapter_bytes: adapter_bytes(spec, catalogue),
+            adapter_bytes: *adapter_bytes,
         })
     });
     let (parts, total_bytes) = findings(parts.collect());
@@ -158,16 +161,20 @@ fn on_card(
     }))
 }
 
-fn adapter_bytes(spec: &ModelSpec, catalogue: &Catalogue) -> u64 {
+fn adapter_bytes(spec: &ModelSpec, catalogue: &Catalogue) -> Result<u64, CliError> {
     let adapters = catalogue.adapters.iter().filter(|adapter| adapter.model == spec.name);
     adapters.map(file_bytes).sum()
 }
 
 /// Bytes of an adapter's tensors, which are held as they are stored.
-fn file_bytes(adapter: &AdapterSpec) -> u64 {
-    let file = adapter.path.join("adapter_model.safetensors");
+fn file_bytes(adapter: &AdapterSpec) -> Result<u64, CliError> {
+    let local = serve::local_folder(&adapter.path, WantedFiles::Adapter);
+    let local = local.map_err(|error| {
+        CliError::Failed(format!("adapter '{}' cannot be fetched: {error}", adapter.name))
+    })?;
+    let file = local.path.join("adapter_model.safetensors");
     // A folder without the file is refused when the server loads it.
-    std::fs::metadata(file).map_or(0, |metadata| metadata.len())
+    Ok(std::fs::metadata(file).map_or(0, |metadata| metadata.len()))
 }
 
 impl From<MemoryPart> for PartFinding {

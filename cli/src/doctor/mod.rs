@@ -78,7 +78,9 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutcome, CliError> {
     if let Some(file) = &args.config {
         return memory_needed::check_memory(file, args.json);
     }
-    if let Some(missing) = args.model.iter().find(|dir| !dir.is_dir()) {
+    let folders = args.model.iter().map(|given| crate::hub::folder(given));
+    let folders = folders.collect::<Result<Vec<PathBuf>, CliError>>()?;
+    if let Some(missing) = folders.iter().find(|dir| !dir.is_dir()) {
         let what = format!("--model: {} is not a folder", missing.display());
         return Err(CliError::Usage(what));
     }
@@ -87,7 +89,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutcome, CliError> {
         kernels: kernels(),
         gpu: cards(),
         device: device(),
-        models: args.model.iter().map(|dir| examine(dir)).collect(),
+        models: folders.iter().map(|dir| examine(dir)).collect(),
     };
     if args.model.is_empty() {
         report.models.push(examine_tiny_model()?);

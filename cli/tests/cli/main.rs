@@ -12,6 +12,7 @@ mod eval;
 mod filter;
 mod filter_groups;
 mod filter_gsm8k;
+mod hub;
 mod math_table;
 mod mistakes;
 mod principles;

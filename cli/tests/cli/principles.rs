@@ -167,7 +167,7 @@ fn the_model_in_the_program_is_asked_and_its_failures_are_counted() {
         "--judge",
         "tribunal-tiny",
         "--max-tokens",
-        "24",
+        "4",
         "--overwrite",
         "--json",
     ];

@@ -23,6 +23,10 @@ impl Server {
         let all = ["serve", "--bind", "127.0.0.1:0", "--log", "error"].iter().chain(args);
         let mut command = command(all);
         change(&mut command);
+        Self::of(command)
+    }
+
+    fn of(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the binary starts");
         let stdout = child.stdout.take().expect("stdout is a pipe");
         let mut line = String::new();
@@ -63,6 +67,40 @@ fn it_listens_where_it_says_and_drains_on_a_signal() {
         server.signal(signal);
         assert_eq!(server.end().code(), Some(0), "{signal}");
     }
+}
+
+#[test]
+fn access_lines_have_the_bytes_and_the_trace_of_their_request() {
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    // Nothing listens there, which changes no reply.
+    let check = |endpoint: &str, expected: Option<&str>| {
+        let folder = Folder::new();
+        let log = folder.name("log");
+        let args = ["serve", "--bind", "127.0.0.1:0", "--log-format", "json"];
+        let mut command = command(args.iter().chain(&["--log", "info,access=debug"]));
+        command.stderr(std::fs::File::create(&log).expect("the folder is ours"));
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint);
+        let server = Server::of(command);
+        let parent = format!("00-{trace}-00f067aa0ba902b7-01");
+        let request = ureq::get(&format!("{}/v1/models", server.url));
+        let request = request.header("traceparent", &parent).header("x-request-id", "mine");
+        let mut reply = request.call().expect("it listens");
+        let text = reply.body_mut().read_to_string().expect("text");
+        server.signal("TERM");
+        assert_eq!(server.end().code(), Some(0));
+        let lines = std::fs::read_to_string(&log).expect("text");
+        let lines = lines.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+        let of_access = |line: &serde_json::Value| line["target"] == "access";
+        let lines: Vec<serde_json::Value> = lines.filter(of_access).collect();
+        let [line] = &lines[..] else { panic!("{lines:?}") };
+        let facts = ["request_id", "method", "route", "status", "bytes", "complete"];
+        let facts = facts.map(|key| line[key].to_string());
+        let bytes = text.len().to_string();
+        assert_eq!(facts, ["\"mine\"", "\"GET\"", "\"/v1/models\"", "200", &bytes, "true"]);
+        assert_eq!(line["trace_id"].as_str(), expected, "{line}");
+    };
+    check("", None);
+    check("http://127.0.0.1:9", Some(trace));
 }
 
 #[test]
