@@ -174,15 +174,12 @@ fn without_label_brackets(text: &str) -> String {
         let (label, end) = after.split_at(letters);
         let is_label = letters == 1 || letters > 0 && label.bytes().all(|b| b"ivx".contains(&b));
         let is_apart = out.is_empty() || out.ends_with(char::is_whitespace);
-        match end.strip_prefix(')').filter(|_| is_label && is_apart) {
-            Some(next) => {
-                out += label;
-                rest = next;
-            }
-            None => {
-                out.push('(');
-                rest = after;
-            }
+        if let Some(next) = end.strip_prefix(')').filter(|_| is_label && is_apart) {
+            out += label;
+            rest = next;
+        } else {
+            out.push('(');
+            rest = after;
         }
     }
     out + rest
