@@ -15,7 +15,7 @@ fuzz_target!(|text: &str| {
         let claim = Claim {
             gold: Gold::Text(gold),
             candidate: Candidate::Text(candidate),
-            explain,
+            question: None, explain,
         };
         let mut fuel = budget::of(text);
         let verdict = Math::default().verify(&claim, &mut fuel);

@@ -11,7 +11,7 @@ pub fn check(text: &str) {
     let claim = Claim {
         gold: Gold::Text(text),
         candidate: Candidate::Text(text),
-        explain: true,
+        question: None, explain: true,
     };
     let mut fuel = budget::of(text);
     match Math::default().verify(&claim, &mut fuel) {

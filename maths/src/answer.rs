@@ -61,6 +61,11 @@ impl Answer {
         matches!(&self.form, AnswerForm::Value(value) if value.last_digit.is_some_and(|last| last < 0))
     }
 
+    /// Returns whether the answer is one value with a unit.
+    pub fn has_unit(&self) -> bool {
+        matches!(&self.form, AnswerForm::Value(value) if value.unit.is_some())
+    }
+
     /// Returns whether an approximation that followed the answer was left out.
     pub fn drops_approximation(&self) -> bool {
         self.notes.contains(&Note::ApproximationDropped)

@@ -46,7 +46,7 @@ pub use delimiters::{MAX_LAYERS, unwrapped};
 pub use explain::{Sides, quoted};
 pub use expr::{Expr, Name, Workspace};
 pub use fuel::{Exhausted, Fuel};
-pub use measure::{UnitError, convert_unit, is_unit_symbol};
+pub use measure::{UnitError, convert_unit, is_unit, is_unit_symbol};
 pub use number::DecimalLiteral;
 pub use numerals::is_number_word;
 pub use policy::{LogBase, POLICIES, Policy, Undecided};

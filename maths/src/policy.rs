@@ -15,6 +15,8 @@ pub struct Policy {
     pub percent_as_number: bool,
     /// A fraction must be in lowest terms where the gold answer is.
     pub reduced: bool,
+    /// A product must have as many factors as the gold answer.
+    pub factored: bool,
     /// A lone comma between digits may be a decimal point: `1,22` is 1.22, or two numbers.
     pub decimal_comma: bool,
     /// The meaning of `log` without a base.
@@ -49,6 +51,7 @@ impl Default for Policy {
             repair: true,
             percent_as_number: false,
             reduced: false,
+            factored: false,
             decimal_comma: false,
             log: LogBase::default(),
             degrees_as_radians: false,

@@ -43,6 +43,16 @@ impl Passage {
         }
     }
 
+    /// The text itself, or the content of the last message of the user: the question of a prompt.
+    pub fn question(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Messages(turns) => {
+                turns.iter().rfind(|turn| turn.role == "user").map(|turn| turn.content.as_str())
+            }
+        }
+    }
+
     fn bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),

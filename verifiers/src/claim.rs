@@ -64,6 +64,8 @@ pub struct Claim<'a> {
     pub gold: Gold<'a>,
     /// The answer of the response.
     pub candidate: Candidate<'a>,
+    /// The question that the response answers, where it is known. Says what the gold answer leaves open.
+    pub question: Option<&'a str>,
     /// Whether a verdict should carry its detail. Costs an allocation; never changes the score.
     pub explain: bool,
 }

@@ -48,11 +48,11 @@ fn ending(line: &str) -> Ending<'_> {
     Ending { kind, is_right: sign == "+", gold, response }
 }
 
-fn is_accepted(gold: &str, response: &str) -> bool {
+fn is_accepted(question: Option<&str>, gold: &str, response: &str) -> bool {
     let found = extract::answer(response, &AnswerPolicy::default());
     let texts = found.map(|found| found.texts(response));
     let candidate = texts.as_ref().map_or(Candidate::Missing, ExtractedTexts::candidate);
-    let claim = Claim { gold: Gold::Text(gold), candidate, explain: false };
+    let claim = Claim { gold: Gold::Text(gold), candidate, question, explain: false };
     let verdict = Math::default().verify(&claim, &mut Fuel::default());
     matches!(verdict, Ok(verdict) if verdict.score == UnitScore::ONE)
 }
@@ -64,7 +64,7 @@ fn check_rows(rows: &str) -> BTreeMap<&str, [usize; 2]> {
     for line in rows.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let ending = ending(line);
         kinds.entry(ending.kind).or_default()[usize::from(ending.is_right)] += 1;
-        if is_accepted(ending.gold, &ending.response) != ending.is_right {
+        if is_accepted(None, ending.gold, &ending.response) != ending.is_right {
             wrong.push(line);
         }
     }
@@ -99,7 +99,7 @@ fn sets_are_judged_as_labelled_but_for_open_rows() {
             let row: Value = serde_json::from_str(line).expect("a row is JSON");
             let text = |field: &str| row[field].as_str().expect("a row has its texts");
             let is_right = row["correct"].as_bool().expect("a row has its label");
-            match (is_accepted(text("gold"), text("response")), is_right) {
+            match (is_accepted(Some(text("question")), text("gold"), text("response")), is_right) {
                 (true, false) => accepted.insert(number),
                 (false, true) => rejected.insert(number),
                 (true, true) | (false, false) => false,

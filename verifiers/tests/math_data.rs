@@ -60,7 +60,7 @@ fn judge_response(row: &Value, math: &Math) -> Result<Verdict, VerifyError> {
 }
 
 fn judge(gold: &str, candidate: Candidate<'_>, math: &Math) -> Result<Verdict, VerifyError> {
-    let claim = Claim { gold: Gold::Text(gold), candidate, explain: true };
+    let claim = Claim { gold: Gold::Text(gold), candidate, question: None, explain: true };
     math.verify(&claim, &mut Fuel::default())
 }
 

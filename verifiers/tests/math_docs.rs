@@ -3,7 +3,7 @@
 #![expect(clippy::panic, reason = "a page that cannot be read fails the test")]
 
 use serde_json::{Map, Value};
-use verifiers::math::{Math, MathConfig, POLICIES, Policy, Tolerance};
+use verifiers::math::{Math, MathConfig, POLICIES, Tolerance};
 use verifiers::{Candidate, Certainty, Claim, Fuel, Gold, Verifier, VerifyError};
 
 const EXAMPLES: [&str; 5] = ["flag", "gold", "candidate", "verdict", "reason"];
@@ -80,9 +80,18 @@ fn config(flag: &str) -> MathConfig {
 }
 
 /// Verdict and reason, in the words of the page.
-fn verdict(config: MathConfig, gold: &str, candidate: &str) -> (&'static str, &'static str) {
-    let claim =
-        Claim { gold: Gold::Text(gold), candidate: Candidate::Text(candidate), explain: true };
+fn verdict(
+    config: MathConfig,
+    question: Option<&str>,
+    gold: &str,
+    candidate: &str,
+) -> (&'static str, &'static str) {
+    let claim = Claim {
+        gold: Gold::Text(gold),
+        candidate: Candidate::Text(candidate),
+        question,
+        explain: true,
+    };
     match Math::new(config).verify(&claim, &mut Fuel::default()) {
         Ok(verdict) => {
             let word = match (verdict.label, verdict.certainty) {
@@ -101,13 +110,23 @@ fn every_example_holds() {
     let rows = rows(&page(), &EXAMPLES);
     let mut failures = Vec::new();
     for row in &rows {
-        let found = verdict(config(&row[0]), code(&row[1]), code(&row[2]));
+        let found = verdict(config(&row[0]), None, code(&row[1]), code(&row[2]));
         if found != (row[3].as_str(), code(&row[4])) {
             failures.push(format!("{row:?} gives {found:?}"));
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert!(rows.len() > 70, "only {} examples were found", rows.len());
+}
+
+#[test]
+fn every_question_asks_what_the_page_says() {
+    let rows = rows(&page(), &["question", "gold", "candidate", "verdict", "reason"]);
+    for row in &rows {
+        let found = verdict(MathConfig::default(), Some(&row[0]), code(&row[1]), code(&row[2]));
+        assert_eq!(found, (row[3].as_str(), code(&row[4])), "{row:?}");
+    }
+    assert!(rows.len() > 10, "only {} examples were found", rows.len());
 }
 
 #[test]
@@ -135,10 +154,10 @@ fn the_table_of_policies_holds() {
 
 #[test]
 fn every_flag_is_explained_and_no_other() {
-    let policy = serde_json::to_value(Policy::default()).expect("a policy is data");
+    let policy = serde_json::to_value(MathConfig::default()).expect("a policy is data");
     let policy = policy.as_object().expect("a policy is an object");
-    let mut known: Vec<&str> = vec!["tolerance"];
-    known.extend(policy.keys().map(String::as_str));
+    let known: Vec<&str> =
+        policy.keys().map(String::as_str).filter(|key| *key != "constants").collect();
     let rows = rows(&page(), &KEYS);
     let explained: Vec<&str> = rows.iter().map(|row| code(&row[0])).collect();
     assert_eq!(explained, known);

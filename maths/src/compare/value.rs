@@ -56,6 +56,10 @@ impl Comparer<'_, '_> {
         if self.policy.reduced && gold.is_reduced && !candidate.is_reduced {
             return Ok(Comparison::different("not_reduced"));
         }
+        if self.policy.factored && self.factor_count(candidate.expr) < self.factor_count(gold.expr)
+        {
+            return Ok(Comparison::different("not_factored"));
+        }
         let is_exact = !matches!(ground.code, "within_tolerance" | "rounded");
         Ok(match units {
             Units::Dropped if self.policy.unit_required => Comparison::different("unit_missing"),
@@ -68,6 +72,27 @@ impl Comparer<'_, '_> {
             | Units::Converted(_)
             | Units::Symbol { .. } => Comparison::Equal(ground),
         })
+    }
+
+    /// Returns how many factors that hold a variable `expr` is written with: 3 of `2(x-1)^2(x+1)`.
+    fn factor_count(&self, expr: Expr) -> usize {
+        let factor = |expr: Expr| {
+            let node = self.ws.node(expr);
+            if matches!(node, Node::Number(_) | Node::Constant(_)) {
+                return 0;
+            }
+            if let Node::Power(_, exponent) = node
+                && let Node::Number(exponent) = self.ws.node(*exponent)
+                && exponent.is_int()
+            {
+                return usize::try_from(exponent.numerator()).unwrap_or(0);
+            }
+            1
+        };
+        if let Node::Product(factors) = self.ws.node(expr) {
+            return factors.iter().map(|expr| factor(*expr)).sum();
+        }
+        factor(expr)
     }
 
     /// Returns the relation of the units, or what it decides by itself.
@@ -109,7 +134,12 @@ impl Comparer<'_, '_> {
                     None => Units::Dropped,
                 }));
             }
-            (None, Some(_)) => return Ok(Ok(Units::Added)),
+            (None, Some(other)) => {
+                return Ok(Ok(match self.in_degrees(gold.expr, other, candidate.expr)? {
+                    Some(expr) => Units::Converted(expr),
+                    None => Units::Added,
+                }));
+            }
             (Some(own), Some(other)) => (own, other),
         };
         if let Some(expr) = self.between_angles(own, other, candidate.expr)? {
@@ -174,6 +204,23 @@ impl Comparer<'_, '_> {
     fn with_symbol(&mut self, expr: Expr, unit: &Measure) -> Result<Expr, Exhausted> {
         let symbol = self.ws.symbol(&unit.name)?;
         self.ws.product(vec![expr, symbol])
+    }
+
+    /// Returns a candidate in degrees in radians where the policy says so and the gold answer holds pi: `45°`
+    /// for `π/4`.
+    fn in_degrees(
+        &mut self,
+        gold: Expr,
+        other: &Measure,
+        expr: Expr,
+    ) -> Result<Option<Expr>, Exhausted> {
+        if !self.policy.degrees_as_radians || !other.is_degrees() || !holds_pi(self.ws, gold)? {
+            return Ok(None);
+        }
+        let pi = self.ws.constant(Constant::Pi)?;
+        let product = self.ws.product(vec![expr, pi])?;
+        let degrees = self.ws.integer(180)?;
+        self.ws.quotient(product, degrees).map(Some)
     }
 
     /// Returns a bare candidate for degrees, as an angle in radians where the policy says so and it

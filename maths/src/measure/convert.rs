@@ -39,6 +39,11 @@ pub fn convert_unit(value: RBig, from: &str, to: &str) -> Result<RBig, UnitError
     }
 }
 
+/// Returns whether `name` is a unit of the tables, written as for [`convert_unit`].
+pub fn is_unit(name: &str) -> bool {
+    known_unit(name).is_some()
+}
+
 /// Reads a unit of the tables. An unknown word would be a counted thing, which nothing converts to.
 fn known_unit(name: &str) -> Option<Measure> {
     if name.len() > LONGEST_NAME {

@@ -16,7 +16,7 @@ use dashu::integer::{IBig, UBig};
 use dashu::rational::RBig;
 
 pub(super) use self::constants::constant_named;
-pub use self::convert::{UnitError, convert_unit};
+pub use self::convert::{UnitError, convert_unit, is_unit};
 pub use self::reader::is_unit_symbol;
 pub(super) use self::reader::{parse_marked_unit, parse_unit};
 

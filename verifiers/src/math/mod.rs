@@ -6,8 +6,10 @@
 //!
 //! Comparison is asymmetric: see [`Math`]. docs/math.md has every rule and flag with examples.
 
+mod asked;
 mod convert;
 mod label;
+mod question;
 mod report;
 pub mod steps;
 
@@ -29,7 +31,7 @@ pub use maths::{
 };
 
 /// The configuration of a [`Math`] verifier.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MathConfig {
     /// Tolerance around the gold value. Exact by default.
     pub tolerance: Tolerance,
@@ -39,13 +41,29 @@ pub struct MathConfig {
     /// Symbols that stand for constants of physics, in SI units, on both sides: `c`, `h`, `k_B`.
     /// None by default, so that a letter is a letter.
     pub constants: Vec<PhysicalConstant>,
+    /// Whether the question is read for what it asks of the answer: lowest terms, a number of percent,
+    /// minutes. On by default.
+    pub question: bool,
+}
+
+impl Default for MathConfig {
+    fn default() -> Self {
+        Self {
+            tolerance: Tolerance::default(),
+            policy: Policy::default(),
+            constants: Vec::new(),
+            question: true,
+        }
+    }
 }
 
 impl MathConfig {
     /// Returns the configuration of a policy by its name, one of [`POLICIES`].
     pub fn named(name: &str) -> Option<Self> {
         let (policy, tolerance) = Policy::named(name)?;
-        Some(Self { tolerance, policy, constants: Vec::new() })
+        // Other graders do not see the question.
+        let question = matches!(name, "default" | "lenient");
+        Some(Self { tolerance, policy, constants: Vec::new(), question })
     }
 }
 
@@ -168,6 +186,7 @@ struct ComparedAnswers<'a> {
     gold: &'a Answer,
     candidate: &'a Answer,
     texts: AnswerTexts<'a>,
+    policy: Policy,
 }
 
 impl Math {
@@ -242,7 +261,7 @@ impl Math {
             let judged = if is_statement && candidate.is_other_text(gold, ws) {
                 Ok(Verdict::no_answer())
             } else {
-                self.pair(gold, candidate, claim.explain, ws)
+                self.asked(gold, candidate, claim, ws)
             };
             if matches!(&judged, Ok(verdict) if verdict.score == UnitScore::ONE) {
                 return judged;
@@ -260,6 +279,7 @@ impl Math {
         &self,
         gold: &ReadGold<'_>,
         candidate: &ReadCandidate<'_>,
+        policy: Policy,
         explain: bool,
         ws: &mut Workspace<'_>,
     ) -> Result<Verdict, VerifyError> {
@@ -278,7 +298,7 @@ impl Math {
         let texts = AnswerTexts { gold: gold.text, candidate: &candidate.text };
         match &candidate.answer {
             Ok(answer) => {
-                let pair = ComparedAnswers { gold: &gold.answer, candidate: answer, texts };
+                let pair = ComparedAnswers { gold: &gold.answer, candidate: answer, texts, policy };
                 if let Some(verdict) = self.otherwise(gold, pair, explain, ws) {
                     return verdict;
                 }
@@ -298,7 +318,7 @@ impl Math {
         explain: bool,
         ws: &mut Workspace<'_>,
     ) -> Option<Result<Verdict, VerifyError>> {
-        let ComparedAnswers { gold: own, candidate: other, texts } = pair;
+        let ComparedAnswers { gold: own, candidate: other, texts, .. } = pair;
         let with_comma = ReadOptions { decimal_comma: true, ..self.read_options() };
         let comma = |text: &str| self.config.policy.repair && has_decimal_comma(text);
         let (gold_again, candidate_again);
@@ -412,17 +432,13 @@ impl Math {
         let Ok((own, other)) = self.with_constants(pair.gold, pair.candidate, ws) else {
             return Ok(report::too_costly(explain));
         };
-        let outcome =
-            Comparer { ws, policy: self.config.policy, tolerance: &self.config.tolerance }.answers(
-                &own,
-                &other,
-                Some(pair.texts),
-            );
+        let outcome = Comparer { ws, policy: pair.policy, tolerance: &self.config.tolerance }
+            .answers(&own, &other, Some(pair.texts));
         let Ok(outcome) = outcome else {
             return Ok(report::too_costly(explain));
         };
         let sides = Sides { ws, gold: pair.gold, candidate: pair.candidate };
-        report::verdict(outcome, self.config.policy.undecided, explain, &sides)
+        report::verdict(outcome, pair.policy.undecided, explain, &sides)
     }
 
     /// Returns both sides with the configured constants of physics in place of their symbols.
@@ -553,7 +569,7 @@ fn of_object(object: &Map<String, Json>) -> Result<(Vec<&str>, Option<AnswerType
 
 impl Verifier for Math {
     fn id(&self) -> VerifierId {
-        VerifierId { name: "math", revision: 3 }
+        VerifierId { name: "math", revision: 4 }
     }
 
     fn verify(&self, claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Verdict, VerifyError> {

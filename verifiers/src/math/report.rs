@@ -15,6 +15,12 @@ pub(super) fn unread(unread: Unread, text: &str, explain: bool) -> Verdict {
     Verdict::presumed_wrong(label, Reason::explained(code, explain, detail))
 }
 
+/// Returns the verdict on a candidate that repeats what the question gives.
+pub(super) fn repeated(text: &str, explain: bool) -> Verdict {
+    let detail = || format!("`{}` is what the question gives", quoted(text));
+    Verdict::proven(false, "different", Reason::explained("question_repeated", explain, detail))
+}
+
 /// Returns the verdict where comparing took all the fuel.
 pub(super) fn too_costly(explain: bool) -> Verdict {
     let detail = || "comparing it with the gold answer takes more fuel than it may".to_owned();

@@ -10,7 +10,7 @@ use verifiers::{Candidate, Claim, Fuel, Gold, Reason, Verdict, Verifier};
 
 use crate::bounds::WorkBounds;
 use crate::outcome::{CodePoints, Evidence, ExtractedAnswer, Failure, Outcome, Score};
-use crate::{Input, Reference};
+use crate::{Input, Passage, Reference};
 
 /// Part of a response that is verified.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -70,6 +70,7 @@ impl AnswerScorer {
         let claim = Claim {
             gold: gold(input.reference.as_ref()),
             candidate: texts.as_ref().map_or(Candidate::Missing, ExtractedTexts::candidate),
+            question: input.prompt.as_deref().and_then(Passage::question),
             explain,
         };
         let mut fuel = Fuel::new(self.fuel);

@@ -82,6 +82,7 @@ fn math(section: &Section<'_, '_>) -> Option<AnswerSpec> {
         tolerance: tolerance(section).unwrap_or(named.tolerance),
         policy: math_policy(section, named.policy),
         constants: constants(section),
+        question: section.boolean("question").unwrap_or(named.question),
     };
     // A strict reader guesses nothing, and other graders do not count the boxes of a response.
     let policy = AnswerPolicy {
@@ -104,6 +105,7 @@ fn math_policy(section: &Section<'_, '_>, default: Policy) -> Policy {
         repair: flag("repair", default.repair),
         percent_as_number: flag("percent_as_number", default.percent_as_number),
         reduced: flag("reduced", default.reduced),
+        factored: flag("factored", default.factored),
         decimal_comma: flag("decimal_comma", default.decimal_comma),
         log: section.word("log", &logs).unwrap_or(default.log),
         degrees_as_radians: flag("degrees_as_radians", default.degrees_as_radians),

@@ -166,7 +166,12 @@ fn typed<T: for<'de> Deserialize<'de>>(arguments: Value) -> Result<T, String> {
 
 /// Whether `b` is equal to `a`. That nothing is proven is a result too.
 fn symbolic_verify(a: &str, b: &str) -> Result<String, String> {
-    let claim = Claim { gold: Gold::Text(a), candidate: Candidate::Text(b), explain: false };
+    let claim = Claim {
+        gold: Gold::Text(a),
+        candidate: Candidate::Text(b),
+        question: None,
+        explain: false,
+    };
     let verdict = Math::new(MathConfig::default()).verify(&claim, &mut Fuel::default());
     match verdict {
         Ok(verdict) if verdict.score == UnitScore::ONE => Ok("equal".to_owned()),

@@ -291,8 +291,12 @@ fn texts() -> Vec<String> {
 
 /// Returns the verdict, and the fuel that it took.
 fn judge_with_fuel(gold: &str, candidate: &str) -> (Result<Verdict, VerifyError>, u64) {
-    let claim =
-        Claim { gold: Gold::Text(gold), candidate: Candidate::Text(candidate), explain: true };
+    let claim = Claim {
+        gold: Gold::Text(gold),
+        candidate: Candidate::Text(candidate),
+        question: None,
+        explain: true,
+    };
     let mut fuel = Fuel::default();
     let verdict = Math::default().verify(&claim, &mut fuel);
     (verdict, fuel.used())

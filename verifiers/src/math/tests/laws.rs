@@ -117,7 +117,7 @@ proptest! {
         let claim = Claim {
             gold: Gold::Text("4"),
             candidate: Candidate::Text(&text),
-            explain: false,
+            question: None, explain: false,
         };
         let run = || {
             let mut tank = Fuel::new(fuel);

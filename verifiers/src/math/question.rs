@@ -1,0 +1,355 @@
+//! What a question asks of its answer, read from its words.
+//!
+//! A gold answer alone does not say that a fraction is wanted in lowest terms, an angle in any unit, a
+//! duration in minutes. The question does. It is looked at only where it can matter, so that a plain number
+//! costs nothing.
+
+use std::cell::OnceCell;
+use std::cmp::Ordering;
+
+/// The text of a question.
+pub(super) struct Question<'a> {
+    text: &'a str,
+    lower: OnceCell<String>,
+}
+
+/// Verbs and phrases after which stands what is to be brought into another form.
+const TASKS: &[&str] = &[
+    "calculate",
+    "compute",
+    "convert",
+    "evaluate",
+    "expand",
+    "express",
+    "factor",
+    "factorise",
+    "factorize",
+    "find",
+    "rationalise",
+    "rationalize",
+    "reduce",
+    "simplify",
+    "solve",
+    "what is",
+    "write",
+];
+
+/// Words between such a verb and the expression.
+const BETWEEN: &[&str] = &[
+    "completely",
+    "equation",
+    "exactly",
+    "expression",
+    "following",
+    "for",
+    "fraction",
+    "fully",
+    "number",
+    "of",
+    "over",
+    "polynomial",
+    "product",
+    "sum",
+    "the",
+    "value",
+];
+
+impl<'a> Question<'a> {
+    /// Only the end of a longer text is read: questions stand there.
+    const MAX_BYTES: usize = 4096;
+
+    pub(super) fn new(text: &'a str) -> Self {
+        let mut from = text.len().saturating_sub(Self::MAX_BYTES);
+        while !text.is_char_boundary(from) {
+            from += 1;
+        }
+        Self { text: &text[from..], lower: OnceCell::new() }
+    }
+
+    fn lower(&self) -> &str {
+        self.lower.get_or_init(|| self.text.to_lowercase())
+    }
+
+    fn says(&self, phrases: &[&str]) -> bool {
+        phrases.iter().any(|phrase| self.lower().contains(phrase))
+    }
+
+    /// Whether a fraction is wanted in lowest terms.
+    pub(super) fn wants_lowest_terms(&self) -> bool {
+        self.says(&[
+            "lowest terms",
+            "simplest form",
+            "simplest terms",
+            "simplest fraction",
+            "reduced form",
+            "reduced fraction",
+            "simplified fraction",
+            "irreducible fraction",
+            "relatively prime",
+            "coprime",
+        ])
+    }
+
+    /// Whether a product of factors is wanted.
+    pub(super) fn wants_factors(&self) -> bool {
+        if self.says(&["factored form", "factorised form", "factorized form", "as a product of"]) {
+            return true;
+        }
+        let mut is_start = true;
+        for word in self.lower().split_whitespace() {
+            let is_verb = matches!(word, "factor" | "factorise" | "factorize");
+            if is_verb && is_start {
+                return true;
+            }
+            let leads = matches!(
+                word,
+                "please" | "completely" | "fully" | "to" | "and" | "then" | "(a)" | "(b)"
+            );
+            is_start = leads || word.ends_with(['.', ':', '?', '!', ';']);
+        }
+        false
+    }
+
+    /// Whether a number of percent is wanted.
+    pub(super) fn wants_percent(&self) -> bool {
+        self.says(&[
+            "what percent",
+            "what per cent",
+            "which percent",
+            "how many percent",
+            "percentage",
+            "as a percent",
+            "percent increase",
+            "percent decrease",
+            "percent change",
+            "prozent",
+            "pourcentage",
+            "porcentaje",
+            "百分",
+        ])
+    }
+
+    /// Whether an angle is wanted, in no unit that is named.
+    pub(super) fn wants_angle(&self) -> bool {
+        let names_unit = self.says(&["degree", "radian"]);
+        !names_unit && self.words().any(|word| matches!(word, "angle" | "angles" | "winkel"))
+    }
+
+    /// Whether all members of a family are wanted, whose parameters may have any names.
+    fn wants_family(&self) -> bool {
+        self.says(&[
+            "general solution",
+            "all functions",
+            "all polynomials",
+            "all solutions",
+            "all real solutions",
+            "all integer solutions",
+            "all integers",
+            "all matrices",
+            "all vectors",
+            "parametric",
+            "solution set",
+            "differential equation",
+        ])
+    }
+
+    /// Whether the letters that only one side has may be parameters of a family: the question has none of
+    /// them.
+    pub(super) fn allows_renaming(&self, gold: &str, candidate: &str) -> bool {
+        if !self.wants_family() {
+            return false;
+        }
+        (letters(gold, 2) ^ letters(candidate, 2)) & self.letters() == 0
+    }
+
+    /// Which of several is wanted: the greater, or the less.
+    pub(super) fn wants_extreme(&self) -> Option<Ordering> {
+        if !self.says(&["which"]) {
+            return None;
+        }
+        let found = |words: &[&str]| self.words().any(|word| words.contains(&word));
+        match (
+            found(&["larger", "largest", "greater", "greatest", "bigger", "biggest"]),
+            found(&["smaller", "smallest", "less", "least"]),
+        ) {
+            (true, false) => Some(Ordering::Greater),
+            (false, true) => Some(Ordering::Less),
+            (true, true) | (false, false) => None,
+        }
+    }
+
+    /// The unit in which the answer is wanted: `How many minutes`, `in km/h`.
+    pub(super) fn unit(&self) -> Option<&'a str> {
+        let after = |phrase: &str| {
+            let at = memchr::memmem::rfind_iter(self.text.as_bytes(), phrase.as_bytes());
+            at.map(|at| &self.text[at + phrase.len()..]).find_map(wanted_unit)
+        };
+        after("ow many ").or_else(|| after(" in ")).or_else(|| after("(in "))
+    }
+
+    /// Whether `candidate` is what the question gives, and not what `gold` makes of it.
+    pub(super) fn gives(&self, candidate: &str, gold: &str) -> bool {
+        let candidate = bare(candidate);
+        let is_form =
+            candidate.bytes().any(|b| b"+-*/^\\=(".contains(&b)) || candidate.contains('.');
+        if !is_form || candidate.len() < 3 || candidate == bare(gold) {
+            return false;
+        }
+        let lower = self.lower();
+        // Letters of some alphabets change their length.
+        if lower.len() != self.text.len() {
+            return false;
+        }
+        TASKS.iter().any(|task| {
+            memchr::memmem::find_iter(lower.as_bytes(), task.as_bytes()).any(|at| {
+                let rest = &self.text[at + task.len()..];
+                let is_word = rest.starts_with([' ', '\n', ':', '$', '\\']);
+                is_word && bare_start(after_words(rest), &candidate)
+            })
+        })
+    }
+
+    /// The letters of its formulas; where none is marked, those that stand alone.
+    fn letters(&self) -> u64 {
+        if !self.text.contains('$') {
+            return letters(self.text, 1);
+        }
+        self.text
+            .split('$')
+            .skip(1)
+            .step_by(2)
+            .fold(0, |found, formula| found | letters(formula, 2))
+    }
+
+    fn words(&self) -> impl Iterator<Item = &str> {
+        self.lower().split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+    }
+}
+
+/// Returns `text` from the expression on.
+fn after_words(text: &str) -> &str {
+    let mut rest = text.trim_start_matches([' ', '\n', ':']);
+    loop {
+        let end = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let word = rest[..end].to_ascii_lowercase();
+        if !BETWEEN.contains(&word.as_str()) {
+            return rest;
+        }
+        rest = rest[end..].trim_start_matches([' ', '\n', ':']);
+    }
+}
+
+/// Returns a formula without white space, delimiters of formulas, braces and commands that only space.
+fn bare(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let skipped = [
+            "\\left",
+            "\\right",
+            "\\displaystyle",
+            "\\,",
+            "\\!",
+            "\\;",
+            "\\(",
+            "\\)",
+            "\\[",
+            "\\]",
+        ];
+        if let Some(next) = skipped.iter().find_map(|command| rest.strip_prefix(command)) {
+            rest = next;
+            continue;
+        }
+        if let Some(next) = rest.strip_prefix("\\dfrac").or_else(|| rest.strip_prefix("\\tfrac")) {
+            out += "\\frac";
+            rest = next;
+            continue;
+        }
+        if !c.is_whitespace() && !matches!(c, '$' | '{' | '}') {
+            out.push(c);
+        }
+        rest = &rest[c.len_utf8()..];
+    }
+    out
+}
+
+/// Whether `text` opens with the whole formula `candidate`, which is bare.
+fn bare_start(text: &str, candidate: &str) -> bool {
+    /// A formula takes at most so many bytes for each of its bare ones.
+    const SPREAD: usize = 4;
+    let mut end = text.len().min(candidate.len() * SPREAD + 16);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let Some(formula) = formula(&text[..end]) else {
+        return false;
+    };
+    bare(formula).trim_end_matches(['.', ',', '?']) == candidate
+}
+
+/// Returns the formula at the start of `text`: between its delimiters, or up to the next word.
+fn formula(text: &str) -> Option<&str> {
+    let pairs = [("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]")];
+    for (open, shut) in pairs {
+        if let Some(inside) = text.strip_prefix(open) {
+            return inside.split_once(shut).map(|(formula, _)| formula);
+        }
+    }
+    let mut end = 0;
+    for word in text.split_inclusive(' ') {
+        let letters = word.trim_end_matches([' ', '.', ',', '?', ';', '\n']);
+        if letters.len() > 1 && letters.bytes().all(|b| b.is_ascii_alphabetic()) {
+            break;
+        }
+        end += word.len();
+        if word.trim_end().ends_with(['?', ';', ',', '.']) {
+            break;
+        }
+    }
+    Some(text[..end].trim()).filter(|formula| !formula.is_empty())
+}
+
+/// Returns the unit that `text` opens with, of as many words as belong to it.
+fn wanted_unit(text: &str) -> Option<&str> {
+    /// Words of the longest name.
+    const MAX_WORDS: usize = 4;
+    let is_end =
+        |c: char| c.is_whitespace() || matches!(c, '?' | '.' | ',' | ')' | ';' | ':' | '(' | '$');
+    let ends: Vec<usize> = text.match_indices(is_end).map(|(at, _)| at).take(MAX_WORDS).collect();
+    let whole = [text.len()];
+    let ends = if ends.is_empty() { &whole[..] } else { &ends };
+    let name = ends.iter().rev().map(|end| text[..*end].trim()).find(|name| is_unit_name(name))?;
+    let next = text[name.len()..].trim_start().split(is_end).next()?;
+    (!matches!(next, "per" | "and" | "or" | "squared" | "cubed")).then_some(name)
+}
+
+/// Whether `name` is a unit that prose means as one: "in A" names a set, "in min" a unit.
+fn is_unit_name(name: &str) -> bool {
+    const SHORT: [&str; 14] =
+        ["cm", "mm", "km", "kg", "mg", "ml", "mL", "ft", "Hz", "kJ", "kW", "ms", "°C", "°F"];
+    let is_marked =
+        name.chars().count() > 2 || name.contains(['/', '²', '³']) || SHORT.contains(&name);
+    is_marked && maths::is_unit(name)
+}
+
+/// Returns a bit for each letter of a formula's runs of up to `longest` letters: `x` and `C` of `Ce^{x}`, and
+/// none of `\ln`.
+fn letters(text: &str, longest: usize) -> u64 {
+    let bytes = text.as_bytes();
+    let mut found = 0;
+    let mut at = 0;
+    while at < bytes.len() {
+        let run = bytes[at..].iter().take_while(|b| b.is_ascii_alphabetic()).count();
+        let is_command = at > 0 && bytes[at - 1] == b'\\';
+        let is_set = text[..at].ends_with("mathbb{") || text[..at].ends_with("mathbb ");
+        if (1..=longest).contains(&run) && !is_command && !is_set {
+            for letter in &bytes[at..at + run] {
+                let bit =
+                    if letter.is_ascii_uppercase() { letter - b'A' } else { letter - b'a' + 26 };
+                found |= 1 << bit;
+            }
+        }
+        at += run.max(1);
+    }
+    found
+}
