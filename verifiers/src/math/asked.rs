@@ -4,11 +4,40 @@ use std::cmp::Ordering;
 
 use maths::{Policy, Workspace};
 
-use super::question::Question;
+use super::question::{Question, bare};
 use super::{Math, ReadCandidate, ReadGold, report};
-use crate::{Claim, UnitScore, Verdict, VerifyError};
+use crate::{Candidate, Claim, UnitScore, Verdict, VerifyError};
 
 impl Math {
+    /// Judges by gold answers, and once more by the only one under the name of the quantity that the question
+    /// asks for: of `BD=4` and `DC=6` the first counts after `Find $BD$.`
+    pub(super) fn judge_named(
+        &self,
+        golds: &[ReadGold<'_>],
+        claim: &Claim<'_>,
+        ws: &mut Workspace<'_>,
+    ) -> Result<Verdict, VerifyError> {
+        let judged = self.judge(golds, claim, ws);
+        let ([gold], Candidate::Statement { readings, own, .. }) = (golds, claim.candidate) else {
+            return judged;
+        };
+        if is_right(&judged) || !gold.answer.is_value() {
+            return judged;
+        }
+        let question = claim.question.filter(|_| self.config.question).map(Question::new);
+        let Some(symbol) = question.as_ref().and_then(Question::symbol) else {
+            return judged;
+        };
+        let name = format!("{}=", bare(symbol));
+        let members = readings.iter().take(own).flatten();
+        let Some(named) = members.rev().find(|text| bare(text).starts_with(&name)) else {
+            return judged;
+        };
+        let candidate = self.read_candidate(named, ws);
+        let by_name = self.asked(gold, &candidate, claim, ws);
+        if is_right(&by_name) { by_name } else { judged }
+    }
+
     /// Compares one gold answer with what was read of a response, as the question asks for it.
     pub(super) fn asked(
         &self,
@@ -30,12 +59,28 @@ impl Math {
         if is_right && candidate.text != gold.text && question.gives(&candidate.text, gold.text) {
             return Ok(report::repeated(&candidate.text, claim.explain));
         }
-        if !is_right && let Some(side) = wanted_side(&candidate.text, &question) {
+        if is_right {
+            return judged;
+        }
+        let text = &candidate.text;
+        if let Some(side) = wanted_side(text, &question) {
             let side = self.read_candidate(side, ws);
             let of_side = self.pair(gold, &side, policy, claim.explain, ws);
             if self::is_right(&of_side) {
                 return of_side;
             }
+        }
+        if text.contains('.') && question.groups_by_points() && are_groups(text) {
+            let whole = text.replace('.', "");
+            let whole = self.read_candidate(&whole, ws);
+            return self.pair(gold, &whole, policy, claim.explain, ws);
+        }
+        let is_other_text = candidate.is_other_text(gold, ws) || gold.answer.is_text();
+        if is_other_text
+            && let Some(own) = question.affirmed_by(gold.text)
+            && let Some(other) = question.affirmed_by(text)
+        {
+            return Ok(report::affirmations(own == other));
         }
         judged
     }
@@ -88,6 +133,13 @@ impl Math {
         let is_other = matches!(&judged, Ok(verdict) if verdict.reason.code == "units_different");
         (is_amount && !is_other).then_some(judged)
     }
+}
+
+/// Returns whether each point of `text` stands before a group of three digits: `12.500 €`.
+fn are_groups(text: &str) -> bool {
+    let mut parts = text.split('.');
+    let opens = parts.next().is_some_and(|part| part.ends_with(|c: char| c.is_ascii_digit()));
+    opens && parts.all(|part| part.bytes().take_while(u8::is_ascii_digit).count() == 3)
 }
 
 fn is_right(judged: &Result<Verdict, VerifyError>) -> bool {

@@ -352,9 +352,15 @@ impl Math {
         let labelled = label::labelled(text);
         let label = labelled.map(|found| found.label).or_else(|| label::only_label(text));
         let content = labelled.map_or(text, |found| found.content);
+        let mut answer = maths::read_answer(content, self.read_options(), ws);
+        if answer.is_err()
+            && let Some(content) = without_remark(content)
+        {
+            answer = maths::read_answer(content, self.read_options(), ws);
+        }
         ReadCandidate {
             text: Cow::Borrowed(content),
-            answer: maths::read_answer(content, self.read_options(), ws),
+            answer,
             label,
             has_content: label.is_none() || labelled.is_some(),
         }
@@ -485,13 +491,43 @@ impl Math {
                 "the list of accepted answers is empty",
             ))),
             (true, Some(error)) => Err(error),
-            (false, None) => self.judge(&golds, claim, &mut ws),
+            (false, None) => self.judge_named(&golds, claim, &mut ws),
             (false, Some(error)) => match self.judge(&golds, claim, &mut ws) {
                 Ok(verdict) if verdict.score == UnitScore::ONE => Ok(verdict),
                 Ok(_) | Err(_) => Err(error),
             },
         }
     }
+}
+
+/// Returns `text` without the words in brackets at its end: `0.60 N` of `0.60 N (repulsive)`. Words that take
+/// the answer back stay.
+fn without_remark(text: &str) -> Option<&str> {
+    const RETRACTIONS: [&str; 9] = [
+        "extraneous",
+        "false",
+        "impossible",
+        "incorrect",
+        "invalid",
+        "no",
+        "not",
+        "rejected",
+        "wrong",
+    ];
+    let text = text.trim_end();
+    let inside = text.strip_suffix(")}").or_else(|| text.strip_suffix(')'))?;
+    let (before, remark) = inside.rsplit_once('(')?;
+    let before = before.strip_suffix("\\text{").unwrap_or(before);
+    let mut words =
+        remark.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
+    let is_word = |word: &str| {
+        word.len() > 2
+            && word.bytes().all(|b| b.is_ascii_lowercase())
+            && !RETRACTIONS.contains(&word)
+    };
+    let has_words = words.clone().next().is_some();
+    let is_apart = before.ends_with([' ', '~']);
+    (is_apart && has_words && words.all(is_word)).then(|| before.trim_end_matches([' ', '~', '\\']))
 }
 
 /// Returns whether a decimal point between digits stands in `text`.

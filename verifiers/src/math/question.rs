@@ -54,6 +54,21 @@ const BETWEEN: &[&str] = &[
     "value",
 ];
 
+/// Prefixes that make a property its opposite.
+const NEGATIONS: [&str; 7] = ["a", "dis", "im", "in", "ir", "non", "un"];
+
+/// Words that deny what a statement says.
+const DENIALS: [&str; 14] = [
+    "aren", "cannot", "doesn", "don", "fail", "fails", "false", "isn", "neither", "never", "no",
+    "non", "nor", "not",
+];
+
+/// Words that say when something holds.
+const CONDITIONS: [&str; 12] = [
+    "although", "but", "except", "however", "if", "only", "or", "provided", "though", "unless",
+    "when", "while",
+];
+
 impl<'a> Question<'a> {
     /// Only the end of a longer text is read: questions stand there.
     const MAX_BYTES: usize = 4096;
@@ -187,6 +202,99 @@ impl<'a> Question<'a> {
         after("ow many ").or_else(|| after(" in ")).or_else(|| after("(in "))
     }
 
+    /// The quantity that is asked for by its symbol: `BD` of `Find $BD$.`
+    pub(super) fn symbol(&self) -> Option<&'a str> {
+        /// Longer formulas are no symbols.
+        const MAX_BYTES: usize = 12;
+        let text = self.text.trim_end_matches(['.', '?', ' ', '\n']);
+        let before = text.strip_suffix('$')?;
+        let (before, symbol) = before.rsplit_once('$')?;
+        let verb = before.trim_end().rsplit([' ', '\n']).next()?.to_ascii_lowercase();
+        let is_asked = matches!(
+            verb.as_str(),
+            "find" | "determine" | "compute" | "calculate" | "is" | "of" | "are"
+        );
+        let is_symbol = symbol.len() <= MAX_BYTES
+            && symbol.starts_with(|c: char| c.is_ascii_alphabetic())
+            && !symbol.contains(['+', '-', '*', '/', '=', '<', '>', ',']);
+        (is_asked && is_symbol).then_some(symbol)
+    }
+
+    /// Whether the question writes thousands with points: `25.000 €`.
+    pub(super) fn groups_by_points(&self) -> bool {
+        self.text.match_indices(".000").any(|(at, group)| {
+            let before = self.text[..at].bytes().rev().take_while(u8::is_ascii_digit).count();
+            let after = self.text[at + group.len()..].bytes().next();
+            (1..=3).contains(&before) && after.is_none_or(|b| !b.is_ascii_digit())
+        })
+    }
+
+    /// Whether `statement` says yes or no to the question, whose last word is what it asks of something: `G is
+    /// always cyclic` after `Is $G$ necessarily cyclic?`.
+    pub(super) fn affirmed_by(&self, statement: &str) -> Option<bool> {
+        /// A longer statement may say both.
+        const MAX_BYTES: usize = 200;
+        match statement.trim().to_ascii_lowercase().as_str() {
+            "yes" | "true" => return Some(true),
+            "no" | "false" => return Some(false),
+            _ => {}
+        }
+        let property = self.property().filter(|_| statement.len() <= MAX_BYTES)?;
+        let statement = statement.to_lowercase();
+        let (mut said, mut denials) = (0, 0);
+        for word in statement.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+        {
+            if word == property {
+                said += 1;
+            } else if word.strip_suffix(property).is_some_and(|prefix| NEGATIONS.contains(&prefix))
+            {
+                said += 1;
+                denials += 1;
+            } else if DENIALS.contains(&word) {
+                denials += 1;
+            } else if CONDITIONS.contains(&word) {
+                return None;
+            }
+        }
+        (said == 1 && denials <= 1).then_some(denials == 0)
+    }
+
+    /// The property that a question of yes or no asks about.
+    fn property(&self) -> Option<&str> {
+        const OPENINGS: [&str; 17] = [
+            "is",
+            "are",
+            "was",
+            "were",
+            "does",
+            "do",
+            "did",
+            "can",
+            "has",
+            "have",
+            "will",
+            "must",
+            "should",
+            "determine",
+            "decide",
+            "prove",
+            "whether",
+        ];
+        let sentence =
+            self.lower().trim_end().trim_end_matches(['?', '.']).rsplit(['.', '?', '!', ':', '\n']);
+        let sentence = sentence.map(str::trim).find(|sentence| !sentence.is_empty())?;
+        let opening = sentence.split_whitespace().next()?;
+        let asks = OPENINGS.contains(&opening)
+            || sentence.contains(", is ")
+            || sentence.contains(", are ");
+        let last = sentence
+            .rsplit(|c: char| c.is_whitespace() || c == '$')
+            .find(|word| !word.is_empty())?;
+        let is_word = last.len() >= 5 && last.bytes().all(|b| b.is_ascii_lowercase());
+        let is_other = sentence.contains(" or ") || sentence.contains(" not ");
+        (asks && is_word && !is_other).then_some(last)
+    }
+
     /// Whether `candidate` is what the question gives, and not what `gold` makes of it.
     pub(super) fn gives(&self, candidate: &str, gold: &str) -> bool {
         let candidate = bare(candidate);
@@ -240,7 +348,7 @@ fn after_words(text: &str) -> &str {
 }
 
 /// Returns a formula without white space, delimiters of formulas, braces and commands that only space.
-fn bare(text: &str) -> String {
+pub(super) fn bare(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -341,7 +449,7 @@ fn letters(text: &str, longest: usize) -> u64 {
     while at < bytes.len() {
         let run = bytes[at..].iter().take_while(|b| b.is_ascii_alphabetic()).count();
         let is_command = at > 0 && bytes[at - 1] == b'\\';
-        let is_set = text[..at].ends_with("mathbb{") || text[..at].ends_with("mathbb ");
+        let is_set = bytes[..at].ends_with(b"mathbb{") || bytes[..at].ends_with(b"mathbb ");
         if (1..=longest).contains(&run) && !is_command && !is_set {
             for letter in &bytes[at..at + run] {
                 let bit =

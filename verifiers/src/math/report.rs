@@ -15,6 +15,15 @@ pub(super) fn unread(unread: Unread, text: &str, explain: bool) -> Verdict {
     Verdict::presumed_wrong(label, Reason::explained(code, explain, detail))
 }
 
+/// Returns the verdict on a candidate that says yes or no to the question in its own words.
+pub(super) fn affirmations(are_equal: bool) -> Verdict {
+    if are_equal {
+        Verdict::proven(true, "equal", Reason::code("answers_question"))
+    } else {
+        Verdict::presumed_wrong("different", Reason::code("answers_question"))
+    }
+}
+
 /// Returns the verdict on a candidate that repeats what the question gives.
 pub(super) fn repeated(text: &str, explain: bool) -> Verdict {
     let detail = || format!("`{}` is what the question gives", quoted(text));
