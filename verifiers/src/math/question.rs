@@ -171,10 +171,8 @@ impl<'a> Question<'a> {
     /// Whether the letters that only one side has may be parameters of a family: the question has none of
     /// them.
     pub(super) fn allows_renaming(&self, gold: &str, candidate: &str) -> bool {
-        if !self.wants_family() {
-            return false;
-        }
-        (letters(gold, 2) ^ letters(candidate, 2)) & self.letters() == 0
+        let only_one = letters(gold, 2) ^ letters(candidate, 2);
+        only_one != 0 && self.wants_family() && only_one & self.letters() == 0
     }
 
     /// Which of several is wanted: the greater, or the less.
