@@ -11,6 +11,7 @@ mod convert;
 mod label;
 mod question;
 mod report;
+mod sides;
 pub mod steps;
 
 use std::borrow::Cow;
@@ -25,6 +26,7 @@ use crate::{
 };
 
 pub use self::convert::{NotConverted, convert};
+use self::sides::{Candidates, ReadCandidate, ReadGold};
 pub use maths::{
     BadBound, Bound, LogBase, POLICIES, PhysicalConstant, Policy, Tolerance, Undecided,
     UnknownConstant,
@@ -81,103 +83,6 @@ impl MathConfig {
 #[derive(Debug, Clone, Default)]
 pub struct Math {
     config: MathConfig,
-}
-
-/// A gold answer that was read.
-struct ReadGold<'a> {
-    text: &'a str,
-    answer: Answer,
-    /// The label of a choice, which stands before the answer or is all of it.
-    label: Option<char>,
-    /// Whether there is more than the label.
-    has_content: bool,
-}
-
-/// An answer of a response that was read, or could not be.
-struct ReadCandidate<'a> {
-    text: Cow<'a, str>,
-    answer: Result<Answer, Unread>,
-    /// As in [`ReadGold`].
-    label: Option<char>,
-    has_content: bool,
-}
-
-impl ReadGold<'_> {
-    /// Returns whether it is nothing but the letter of a choice.
-    fn is_letter(&self) -> bool {
-        self.label.is_some() && !self.has_content
-    }
-}
-
-impl ReadCandidate<'_> {
-    /// What was read of several spans that are one answer.
-    fn several(text: String, answer: Result<Answer, Unread>) -> Self {
-        Self { text: Cow::Owned(text), answer, label: None, has_content: true }
-    }
-
-    /// Returns whether it is of the gold answer's type.
-    fn is_alike(&self, gold: &ReadGold<'_>, ws: &Workspace<'_>) -> bool {
-        self.answer.as_ref().is_ok_and(|answer| maths::are_alike(&gold.answer, answer, ws))
-    }
-
-    /// Returns whether it is words and the gold answer is none.
-    fn is_other_text(&self, gold: &ReadGold<'_>, ws: &Workspace<'_>) -> bool {
-        self.answer.as_ref().is_ok_and(Answer::is_text) && !self.is_alike(gold, ws)
-    }
-}
-
-/// What was read of a response.
-struct Candidates<'a> {
-    /// At least one, in order of preference.
-    readings: Vec<ReadCandidate<'a>>,
-    /// How many of them the last statement has.
-    own: usize,
-    /// Several marked answers, for gold answers that are lists.
-    list: Option<ReadCandidate<'a>>,
-}
-
-impl<'a> Candidates<'a> {
-    /// Returns the first reading of the gold answer's type, or the first one. The gold answer's
-    /// value has no say in it.
-    fn chosen(&self, gold: &ReadGold<'_>, ws: &Workspace<'_>) -> &ReadCandidate<'a> {
-        if let Some(list) = self.list.as_ref().filter(|_| gold.answer.is_list()) {
-            return list;
-        }
-        if self.readings.len() == 1 {
-            return &self.readings[0];
-        }
-        let (own, earlier) = self.readings.split_at(self.own.min(self.readings.len()));
-        // The letter of a choice is looked for where the gold answer is one.
-        if gold.is_letter()
-            && let Some(candidate) = own.iter().find(|candidate| candidate.label.is_some())
-        {
-            return candidate;
-        }
-        let is_alike = |candidate: &&ReadCandidate<'_>| candidate.is_alike(gold, ws);
-        let is_named = |candidate: &&ReadCandidate<'_>| {
-            let answer = candidate.answer.as_ref();
-            answer.is_ok_and(|answer| maths::have_one_name(&gold.answer, answer, ws))
-        };
-        let named = |readings: &'_ [ReadCandidate<'a>]| {
-            readings.iter().position(|candidate| is_alike(&candidate) && is_named(&candidate))
-        };
-        if let Some(at) = named(own) {
-            return &own[at];
-        }
-        // What a formula in variables is the value of, says its name.
-        if let Some(at) = named(earlier).filter(|_| gold.answer.is_open(ws)) {
-            return &earlier[at];
-        }
-        if let Some(at) = own.iter().position(|candidate| is_alike(&candidate)) {
-            return &own[at];
-        }
-        // A number of an earlier sentence is no answer to what the last one says otherwise.
-        let at = named(earlier).or_else(|| {
-            let is_other = !gold.answer.is_value();
-            earlier.iter().position(|candidate| is_other && is_alike(&candidate))
-        });
-        at.map_or(&self.readings[0], |at| &earlier[at])
-    }
 }
 
 /// Both sides, and what they were read from.
