@@ -87,6 +87,15 @@ const BROWSER: &Environment = &Environment {
     },
 };
 
+const GENERATED: &Environment = &Environment {
+    name: "generated",
+    venv: Venv {
+        folder: "tests/clients/.venvs/generated",
+        requirements: "tests/clients/requirements/generated.txt",
+        alone: None,
+    },
+};
+
 /// Every proof, the light ones first.
 pub(super) const PROOFS: &[Proof] = &[
     Proof::of("package", RAY, "clients/python", Against::Package),
@@ -99,6 +108,7 @@ pub(super) const PROOFS: &[Proof] = &[
     Proof::of("graders", OPENAI, "tests/clients/graders.py", Against::Served(ServerKind::Writer)),
     Proof::of("batches", OPENAI, "tests/clients/batches.py", Against::Served(ServerKind::Writer)),
     Proof::of("playground", BROWSER, "tests/clients/playground.py", Against::Program),
+    Proof::of("generated", GENERATED, "tests/clients/generated.py", Against::Program),
     Proof::of("chat", OPENAI, "tests/clients/chat.py", Against::Served(ServerKind::Writer)),
     Proof::of("recipes", OPENAI, "tests/clients/compat.py", Against::Served(ServerKind::Reward)),
     Proof::of(
