@@ -96,6 +96,15 @@ const GENERATED: &Environment = &Environment {
     },
 };
 
+const DASHBOARD: &Environment = &Environment {
+    name: "dashboard",
+    venv: Venv {
+        folder: "tests/clients/.venvs/dashboard",
+        requirements: "tests/clients/requirements/dashboard.txt",
+        alone: None,
+    },
+};
+
 /// Every proof, the light ones first.
 pub(super) const PROOFS: &[Proof] = &[
     Proof::of("package", RAY, "clients/python", Against::Package),
@@ -109,6 +118,7 @@ pub(super) const PROOFS: &[Proof] = &[
     Proof::of("batches", OPENAI, "tests/clients/batches.py", Against::Served(ServerKind::Writer)),
     Proof::of("playground", BROWSER, "tests/clients/playground.py", Against::Program),
     Proof::of("generated", GENERATED, "tests/clients/generated.py", Against::Program),
+    Proof::of("dashboard", DASHBOARD, "tests/clients/dashboard.py", Against::Program),
     Proof::of("chat", OPENAI, "tests/clients/chat.py", Against::Served(ServerKind::Writer)),
     Proof::of("recipes", OPENAI, "tests/clients/compat.py", Against::Served(ServerKind::Reward)),
     Proof::of(
