@@ -48,13 +48,14 @@ impl Math {
     ) -> Result<Verdict, VerifyError> {
         let question = claim.question.filter(|_| self.config.question).map(Question::new);
         let Some(question) = question else {
-            return self.pair(gold, candidate, self.config.policy, claim.explain, ws);
+            return self.pair((gold, candidate), self.config.policy, claim.explain, ws);
         };
         let policy = self.asked_policy(gold.text, &candidate.text, &question);
-        if let Some(judged) = self.in_asked_unit(gold, candidate, (&question, policy), claim, ws) {
+        if let Some(judged) = self.in_asked_unit((gold, candidate), (&question, policy), claim, ws)
+        {
             return judged;
         }
-        let judged = self.pair(gold, candidate, policy, claim.explain, ws);
+        let judged = self.pair((gold, candidate), policy, claim.explain, ws);
         let is_right = is_right(&judged);
         if is_right && candidate.text != gold.text && question.gives(&candidate.text, gold.text) {
             return Ok(report::repeated(&candidate.text, claim.explain));
@@ -65,7 +66,7 @@ impl Math {
         let text = &candidate.text;
         if let Some(side) = wanted_side(text, &question) {
             let side = self.read_candidate(side, ws);
-            let of_side = self.pair(gold, &side, policy, claim.explain, ws);
+            let of_side = self.pair((gold, &side), policy, claim.explain, ws);
             if self::is_right(&of_side) {
                 return of_side;
             }
@@ -73,7 +74,7 @@ impl Math {
         if text.contains('.') && question.groups_by_points() && are_groups(text) {
             let whole = text.replace('.', "");
             let whole = self.read_candidate(&whole, ws);
-            return self.pair(gold, &whole, policy, claim.explain, ws);
+            return self.pair((gold, &whole), policy, claim.explain, ws);
         }
         let is_other_text = candidate.is_other_text(gold, ws) || gold.answer.is_text();
         if is_other_text
@@ -114,8 +115,7 @@ impl Math {
     /// names: half an hour is right where 30 minutes are, and 30 hours are wrong.
     fn in_asked_unit(
         &self,
-        gold: &ReadGold<'_>,
-        candidate: &ReadCandidate<'_>,
+        (gold, candidate): (&ReadGold<'_>, &ReadCandidate<'_>),
         (question, policy): (&Question<'_>, Policy),
         claim: &Claim<'_>,
         ws: &mut Workspace<'_>,
@@ -128,7 +128,7 @@ impl Math {
         let answer = maths::read_answer(&text, self.read_options(), ws).ok()?;
         let is_amount = answer.has_unit();
         let gold = ReadGold { text: &text, answer, label: None, has_content: true };
-        let judged = self.pair(&gold, candidate, policy, claim.explain, ws);
+        let judged = self.pair((&gold, candidate), policy, claim.explain, ws);
         // A unit of another quantity may be a thing that is counted, or a currency for a mass.
         let is_other = matches!(&judged, Ok(verdict) if verdict.reason.code == "units_different");
         (is_amount && !is_other).then_some(judged)

@@ -182,8 +182,7 @@ impl Math {
     /// Compares one gold answer with what was read of a response.
     fn pair(
         &self,
-        gold: &ReadGold<'_>,
-        candidate: &ReadCandidate<'_>,
+        (gold, candidate): (&ReadGold<'_>, &ReadCandidate<'_>),
         policy: Policy,
         explain: bool,
         ws: &mut Workspace<'_>,
