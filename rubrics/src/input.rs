@@ -266,6 +266,20 @@ mod tests {
     }
 
     #[test]
+    fn question_is_the_last_message_of_the_user() {
+        let turn = |(role, content): &(&str, &str)| Message::new(*role, *content);
+        let check = |turns: &[(&str, &str)], expected: Option<&str>| {
+            let passage = Passage::Messages(turns.iter().map(turn).collect());
+            assert_eq!(passage.question(), expected, "{turns:?}");
+        };
+        check(&[("system", "Be brief."), ("user", "How many minutes?")], Some("How many minutes?"));
+        check(&[("user", "a"), ("assistant", "b"), ("user", "c"), ("assistant", "d")], Some("c"));
+        check(&[("system", "In lowest terms.")], None);
+        check(&[], None);
+        assert_eq!(Passage::Text("c".to_owned()).question(), Some("c"));
+    }
+
+    #[test]
     fn texts_cannot_run_together() {
         let list = |texts: &[&str]| Input {
             reference: Some(Reference::AnyOf(texts.iter().map(ToString::to_string).collect())),
