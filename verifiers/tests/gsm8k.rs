@@ -23,11 +23,11 @@ fn text<'a>(row: &'a Value, field: &str) -> &'a str {
     row[field].as_str().expect("the field is a text")
 }
 
-fn judge(response: &str, gold: &str) -> Verdict {
+fn judge(question: Option<&str>, response: &str, gold: &str) -> Verdict {
     let math = Math::default();
     let found = extract::answer(response, &AnswerPolicy::default());
     let candidate = found.map_or(Candidate::Missing, |found| Candidate::Text(found.text));
-    let claim = Claim { gold: Gold::Text(gold), candidate, question: None, explain: true };
+    let claim = Claim { gold: Gold::Text(gold), candidate, question, explain: true };
     let verdict = math.verify(&claim, &mut Fuel::default());
     verdict.expect("the gold answer is a number")
 }
@@ -44,7 +44,7 @@ fn gold_answers_are_extracted_and_equal_themselves() {
         let found = extract::answer(answer, &AnswerPolicy::default());
         let found = found.expect("the answer is marked");
         assert_eq!((found.text, found.source), (gold, "hash_marks"));
-        assert_eq!(judge(answer, gold).label, "equal", "{gold}");
+        assert_eq!(judge(None, answer, gold).label, "equal", "{gold}");
     }
 }
 
@@ -63,11 +63,36 @@ fn every_label_of_the_example_solutions_is_confirmed() {
             let solution = &row[model];
             let is_correct = solution["is_correct"].as_bool().expect("a label");
             let response = text(solution, "solution");
-            let verdict = judge(response, gold);
-            let is_right = verdict.score.get() > 0.0;
-            assert_eq!(is_right, is_correct, "line {line}, {model}: {verdict:?}");
+            for question in [None, Some(text(row, "question"))] {
+                let verdict = judge(question, response, gold);
+                let is_right = verdict.score.get() > 0.0;
+                assert_eq!(is_right, is_correct, "line {line}, {model}: {verdict:?}");
+            }
             judged += 1;
         }
     }
     assert_eq!(judged, 5276);
+}
+
+#[test]
+fn counts_in_the_words_of_the_question_are_right() {
+    let Some(rows) = rows("test.jsonl") else {
+        return;
+    };
+    let mut judged = 0;
+    for row in &rows {
+        let (question, answer) = (text(row, "question"), text(row, "answer"));
+        let (_, gold) = answer.rsplit_once("#### ").expect("the answer is marked");
+        let Some((_, asked)) = question.rsplit_once("ow many ") else {
+            continue;
+        };
+        let word: String = asked.chars().take_while(char::is_ascii_alphabetic).collect();
+        if word.len() > 2 {
+            let verdict =
+                judge(Some(question), &format!("So \\boxed{{{gold}\\text{{ {word}}}}}."), gold);
+            assert_eq!(verdict.label, "equal", "{question}: {verdict:?}");
+            judged += 1;
+        }
+    }
+    assert!(judged > 500, "only {judged} questions count something");
 }

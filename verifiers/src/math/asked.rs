@@ -71,6 +71,10 @@ impl Math {
                 return of_side;
             }
         }
+        if let Some(number) = question.count(text) {
+            let number = self.read_candidate(number, ws);
+            return self.pair((gold, &number), policy, claim.explain, ws);
+        }
         if text.contains('.') && question.groups_by_points() && are_groups(text) {
             let whole = text.replace('.', "");
             let whole = self.read_candidate(&whole, ws);

@@ -200,6 +200,24 @@ impl<'a> Question<'a> {
         after("ow many ").or_else(|| after(" in ")).or_else(|| after("(in "))
     }
 
+    /// The number of a count of what the question asks for: 5 of `5 dozens` after `How many dozens`.
+    pub(super) fn count<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let is_number = |c: char| c.is_ascii_digit() || matches!(c, ',' | '.' | '/' | '-' | ' ');
+        let (number, words) = text.split_at(text.find(|c: char| !is_number(c))?);
+        let words = words.trim_start_matches(['\\', '~', ' ']).trim_end_matches([' ', '.', '}']);
+        let words = words.strip_prefix("text{").unwrap_or(words).trim();
+        let are_words = words.bytes().all(|b| b.is_ascii_alphabetic() || b == b' ');
+        if words.is_empty() || !are_words || !number.contains(|c: char| c.is_ascii_digit()) {
+            return None;
+        }
+        let asked = format!("how many {}", words.to_ascii_lowercase());
+        let is_asked = self.lower().match_indices(&asked).any(|(at, _)| {
+            let next = self.lower()[at + asked.len()..].chars().next();
+            next.is_none_or(|c| !c.is_alphanumeric())
+        });
+        is_asked.then(|| number.trim())
+    }
+
     /// The quantity that is asked for by its symbol: `BD` of `Find $BD$.`
     pub(super) fn symbol(&self) -> Option<&'a str> {
         /// Longer formulas are no symbols.
