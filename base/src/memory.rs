@@ -19,8 +19,8 @@ pub fn resident_anonymous_bytes() -> Option<u64> {
     field(&read_to_string("/proc/self/status").ok()?, "RssAnon")
 }
 
-/// The memory that this process may hold, in bytes: the smallest limit of its control groups (version
-/// 2, and version 1 as containers mount it) and the memory of the machine.
+/// The memory that this process may hold, in bytes: the smallest limit of its control groups (of
+/// version 1 and 2) and the memory of the machine.
 pub fn limit_bytes() -> Option<u64> {
     let groups = read_to_string("/proc/self/cgroup").unwrap_or_default();
     let limits = group_files(&groups).into_iter().filter_map(|file| {
@@ -31,13 +31,22 @@ pub fn limit_bytes() -> Option<u64> {
 }
 
 /// The files that may limit a process with this `/proc/self/cgroup`: of its group and of each group
-/// above it.
+/// above it, in both versions. A container often sees its own group as the root, which is among them.
 fn group_files(groups: &str) -> Vec<PathBuf> {
-    let mut files = vec![PathBuf::from("/sys/fs/cgroup/memory/memory.limit_in_bytes")];
-    let own = groups.lines().find_map(|line| line.strip_prefix("0::"));
-    let own = Path::new(own.unwrap_or("/").trim_start_matches('/'));
-    let above = own.ancestors().map(|group| Path::new("/sys/fs/cgroup").join(group));
-    files.extend(above.map(|group| group.join("memory.max")));
+    // A line is `number:controllers:group`; version 2 has no controllers.
+    let of = |is_wanted: fn(&str) -> bool, root: &str, file: &str| {
+        let own = groups.lines().find_map(|line| {
+            let (_, line) = line.split_once(':')?;
+            let (controllers, group) = line.split_once(':')?;
+            is_wanted(controllers).then_some(group)
+        });
+        let own = Path::new(own.unwrap_or("/").trim_start_matches('/'));
+        let above = own.ancestors().map(|group| Path::new(root).join(group).join(file));
+        above.collect::<Vec<_>>()
+    };
+    let has_memory = |controllers: &str| controllers.split(',').any(|name| name == "memory");
+    let mut files = of(has_memory, "/sys/fs/cgroup/memory", "memory.limit_in_bytes");
+    files.extend(of(str::is_empty, "/sys/fs/cgroup", "memory.max"));
     files
 }
 
@@ -77,21 +86,32 @@ mod tests {
 
     #[test]
     fn limits_are_those_of_the_group_and_its_parents() {
-        let root = "/sys/fs/cgroup/memory.max";
+        let first = "/sys/fs/cgroup/memory/memory.limit_in_bytes";
+        let second = "/sys/fs/cgroup/memory.max";
         for (groups, expected) in [
-            ("0::/\n", vec![root]),
-            ("", vec![root]),
+            ("0::/\n", vec![first, second]),
+            ("", vec![first, second]),
             (
                 "1:name=x:/y\n0::/a.slice/b.service\n",
                 vec![
+                    first,
                     "/sys/fs/cgroup/a.slice/b.service/memory.max",
                     "/sys/fs/cgroup/a.slice/memory.max",
-                    root,
+                    second,
+                ],
+            ),
+            (
+                "5:memory_other:/x\n4:cpu,memory:/pod/c\n0::/\n",
+                vec![
+                    "/sys/fs/cgroup/memory/pod/c/memory.limit_in_bytes",
+                    "/sys/fs/cgroup/memory/pod/memory.limit_in_bytes",
+                    first,
+                    second,
                 ],
             ),
         ] {
             let expected: Vec<_> = expected.into_iter().map(Path::new).collect();
-            assert_eq!(group_files(groups)[1..], expected, "{groups}");
+            assert_eq!(group_files(groups), expected, "{groups}");
         }
     }
 

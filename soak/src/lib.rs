@@ -10,6 +10,7 @@ mod args;
 mod batches;
 mod hostile;
 mod judge;
+mod memory_group;
 mod mixed;
 mod report;
 mod routes;

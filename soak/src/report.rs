@@ -21,14 +21,14 @@ pub(crate) struct About {
     warm_up_s: u64,
     seed: u64,
     memory_limit_bytes: Option<u64>,
-    confinement: &'static str,
+    confinement: String,
     attacks: Vec<String>,
     cores: Option<usize>,
     finished_unix_s: u64,
 }
 
 impl About {
-    pub(crate) fn new(options: &SoakOptions, confinement: Confinement) -> Self {
+    pub(crate) fn new(options: &SoakOptions, confinement: &Confinement) -> Self {
         Self {
             seconds: options.duration().as_secs(),
             warm_up_s: options.warm_up().as_secs(),
@@ -116,7 +116,7 @@ impl SoakReport {
         page.facts(&[
             ("Load", format!("{} s, warm-up {} s", about.seconds, about.warm_up_s)),
             ("Memory", about.memory_limit_bytes.map_or("no limit".to_owned(), base::memory::mib)),
-            ("Held to it by", about.confinement.to_owned()),
+            ("Held to it by", about.confinement.clone()),
             ("Cores", about.cores.map_or("unknown".to_owned(), |cores| cores.to_string())),
             ("Seed", about.seed.to_string()),
             (

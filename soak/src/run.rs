@@ -52,7 +52,7 @@ pub fn run(options: &SoakOptions) -> Result<SoakReport, SoakError> {
     let log = out.join("server.log");
     std::fs::write(&log, "").map_err(|error| SoakError::at(log.display(), error))?;
     let confinement = Confinement::probe(options.memory);
-    let place = Place::make(options.memory, confinement == Confinement::Configured)?;
+    let place = Place::make(options.memory, matches!(confinement, Confinement::Configured))?;
     let launch = Launch {
         program: options.program.clone().map_or_else(neighbour, Ok)?,
         place: &place,
@@ -156,7 +156,7 @@ impl SoakRun<'_> {
             steady_p99_ms: steady.ok.quantile_ms(0.99),
             steady_ok: steady.ok.count(),
         });
-        let about = About::new(self.options, self.launch.confinement);
+        let about = About::new(self.options, &self.launch.confinement);
         let figures = SoakFigures { steady, alone, samples, last };
         SoakReport::new(about, checks, counts, figures)
     }

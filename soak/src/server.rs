@@ -8,18 +8,21 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::SoakError;
+use crate::memory_group::MemoryGroup;
 use crate::setup::Place;
 
 /// Longest drain of a server after SIGTERM; its own setting is 30 s.
 const DRAIN_LIMIT: Duration = Duration::from_mins(1);
 
 /// What holds the server to its memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Confinement {
     /// Nothing.
     None,
     /// A control group that systemd makes.
     Systemd { user: bool },
+    /// A control group of our own, where there is no systemd.
+    Group(MemoryGroup),
     /// `limits.memory` of its configuration; resident memory is watched against it from outside.
     Configured,
 }
@@ -36,15 +39,26 @@ impl Confinement {
             probe.status().is_ok_and(|status| status.success())
         };
         let user = [false, true].into_iter().find(|user| works(*user));
-        user.map_or(Self::Configured, |user| Self::Systemd { user })
+        match user {
+            Some(user) => Self::Systemd { user },
+            None => MemoryGroup::make(bytes).map_or(Self::Configured, Self::Group),
+        }
     }
 
-    pub(crate) fn describe(self) -> &'static str {
+    pub(crate) fn describe(&self) -> String {
         match self {
-            Self::None => "none",
-            Self::Systemd { .. } => "a control group with memory.max, made by systemd-run",
+            Self::None => "none".to_owned(),
+            Self::Systemd { .. } => {
+                "a control group with memory.max, made by systemd-run".to_owned()
+            }
+            Self::Group(group) => {
+                let peak =
+                    group.peak_bytes().map_or_else(|| "unknown".to_owned(), base::memory::mib);
+                format!("a control group of its own; its peak, cached files included: {peak}")
+            }
             Self::Configured => {
                 "limits.memory, with resident memory watched; no control group could be made here"
+                    .to_owned()
             }
         }
     }
@@ -96,12 +110,13 @@ impl ServerProcess {
         let log = log.map_err(|error| SoakError::at(launch.log.display(), error))?;
         let program =
             std::path::absolute(&launch.program).map_err(|error| SoakError::at(doing(), error))?;
-        let mut command = match (launch.confinement, launch.memory) {
+        let mut command = match (&launch.confinement, launch.memory) {
             (Confinement::Systemd { user }, Some(bytes)) => {
-                let mut command = systemd_run(user, bytes);
+                let mut command = systemd_run(*user, bytes);
                 command.arg(program);
                 command
             }
+            (Confinement::Group(group), _) => group.command(&program),
             _ => Command::new(program),
         };
         let bind = launch.address.to_string();
