@@ -149,3 +149,35 @@ fn every_route_is_documented() {
         assert!(path.contains('{') || names.iter().any(is_named), "{path} is on no page of docs");
     }
 }
+
+/// GitHub shows a form without a word where a template is not one: https://docs.github.com/communities.
+#[test]
+fn issue_templates_are_forms() {
+    use saphyr::{LoadableYamlNode as _, Yaml};
+
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace root");
+    let entries = std::fs::read_dir(root.join(".github/ISSUE_TEMPLATE")).expect("the folder exists");
+    let files = entries.map(|entry| entry.expect("an entry").path());
+    let mut count = 0;
+    for file in files.filter(|file| !file.ends_with("config.yml")) {
+        let text = std::fs::read_to_string(&file).expect("a template is text");
+        let form = Yaml::load_from_str(&text).expect("YAML").remove(0);
+        let name = file.display();
+        for key in ["name", "description"] {
+            assert!(form[key].as_str().is_some_and(|text| !text.is_empty()), "{name}: {key}");
+        }
+        let fields = form["body"].as_vec().expect("a list of fields");
+        let mut ids = Vec::new();
+        for field in fields.iter().filter(|field| field["type"].as_str() != Some("markdown")) {
+            assert!(["input", "textarea"].contains(&field["type"].as_str().expect("a type")), "{name}");
+            assert!(field["attributes"]["label"].as_str().is_some(), "{name}");
+            ids.push(field["id"].as_str().expect("an id"));
+        }
+        let given = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert!(given > 0 && ids.len() == given, "{name}: {ids:?}");
+        count += 1;
+    }
+    assert_eq!(count, 3);
+}
