@@ -14,6 +14,7 @@ use crate::models::ModelsCommand;
 use crate::preferences::DenoiseArgs;
 use crate::principles::PrinciplesArgs;
 use crate::rubric::RubricCommand;
+use crate::runs::RunsArgs;
 use crate::score::ScoreArgs;
 use crate::serve::ServeArgs;
 use crate::show::ShowArgs;
@@ -68,6 +69,8 @@ pub(crate) enum Command {
     Bench(BenchCommand),
     /// Train a model from a run file
     Train(TrainArgs),
+    /// Compare training runs, or show the evaluations of one
+    Runs(RunsArgs),
     /// Check rubric files, and print the scaffolds that a policy sees
     #[command(subcommand)]
     Rubric(RubricCommand),

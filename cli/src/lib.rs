@@ -21,6 +21,7 @@ mod openapi;
 mod preferences;
 mod principles;
 mod rubric;
+mod runs;
 mod score;
 mod serve;
 mod show;
@@ -66,6 +67,7 @@ pub fn main(commit: &'static str) -> ExitCode {
         Command::Eval(args) => eval::run(&args),
         Command::Bench(command) => benchmarks::run(command).map(CommandOutcome::failed_if),
         Command::Train(args) => train::run(&args),
+        Command::Runs(args) => runs::run(&args),
         Command::Rubric(command) => rubric::run(command),
         Command::Models(command) => models::run(command),
         Command::Config(command) => config::run(command),

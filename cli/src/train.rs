@@ -15,6 +15,7 @@ use trainer::metrics::Metrics;
 use trainer::run::{News, Resume, RunConfig, TrainingRun, drive};
 
 use crate::error::{CliError, CommandOutcome};
+use crate::runs::{self, STEP_METRICS};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -103,6 +104,9 @@ pub(crate) fn run(args: &TrainArgs) -> Result<CommandOutcome, CliError> {
         stopped.map_err(|error| CliError::Failed(format!("the server failed: {error}")))?;
     }
     let ended = ended.map_err(failed)?;
+    if let Some(table) = runs::evaluation_table(run.folder())? {
+        eprint!("{table}");
+    }
     if !ended.complete {
         eprintln!("stopped after step {} of {}; go on with --resume", ended.done, run.steps());
     }
@@ -237,16 +241,7 @@ impl Show {
 
 /// The numbers that say most.
 fn brief(metrics: &Metrics) -> String {
-    let names = [
-        "loss",
-        "reward",
-        "right_share",
-        "judge/reward",
-        "entropy",
-        "rollout/length",
-        "max_abs_dlogp",
-    ];
-    let known = names.iter().filter_map(|name| Some((name, metrics.get(name)?)));
+    let known = STEP_METRICS.iter().filter_map(|name| Some((name, metrics.get(name)?)));
     let known: Vec<String> = known.map(|(name, n)| format!("{name} {n:.4}")).collect();
     known.join(", ")
 }

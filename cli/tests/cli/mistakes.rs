@@ -61,6 +61,7 @@ const MISTAKES: &[Mistake] = &[
         &["a similar value exists: 'judge-bench'"],
     ),
     ("train none.toml", 2, &["none.toml", NONE]),
+    ("runs none", 2, &["none/metrics.jsonl", NONE]),
     ("rubric check none.yaml", 2, &["none.yaml", NONE]),
     ("models inspect none", 2, &["none", NONE]),
     ("config check none.toml", 2, &["none.toml", NONE]),
@@ -76,7 +77,7 @@ const MISTAKES: &[Mistake] = &[
 
 #[test]
 fn mistakes_end_with_what_is_wrong_and_what_is_right() {
-    assert_eq!(MISTAKES.len(), 50);
+    assert_eq!(MISTAKES.len(), 51);
     let folder = Folder::new();
     folder.write("rows.jsonl", "{\"response\": \"1\", \"reference\": \"1\"}\n");
     folder.write(

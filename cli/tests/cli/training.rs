@@ -48,7 +48,7 @@ fn the_documented_runs_train_and_measure() {
         ],
     );
     let run = folder.write("policy.toml", policy);
-    tribunal(["train", &run]).ends(0);
+    tribunal(["train", &run]).ends(0).says(&["evaluation after", "greedy/reward"]);
     let measured = folder.rows("runs/policy/evaluations.jsonl");
     // Before the first step, and after each.
     assert_eq!(measured.len(), 3);
@@ -56,6 +56,16 @@ fn the_documented_runs_train_and_measure() {
         let all = measured.iter().all(|row| row[figure].is_f64());
         assert!(all, "{figure}: {measured:?}");
     }
+    let [longer, policy] = ["runs/longer", "runs/policy"].map(|run| folder.name(run));
+    let one = tribunal(["runs", &policy]).ends(0).stdout;
+    let head: Vec<&str> = one.lines().next().unwrap_or_default().split_whitespace().collect();
+    assert_eq!(head, ["evaluation", "after", "0", "1", "2"]);
+    assert!(one.contains("\ngreedy ") && one.contains("\npass@2 "), "{one}");
+    let metrics = ["--metric", "greedy", "--metric", "reward"];
+    let both = tribunal(["runs", &longer, &policy].into_iter().chain(metrics)).ends(0).stdout;
+    let names = ["steps", "last evaluation, after", "  greedy", "  reward"];
+    assert!(names.iter().all(|name| both.contains(&format!("\n{name} "))), "{both}");
+    assert!(!both.contains("loss"), "{both}");
     let checkpoint = folder.name("runs/policy/step-000002");
     tribunal(["models", "inspect", &checkpoint]).ends(0);
 
