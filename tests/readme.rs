@@ -116,7 +116,7 @@ fn holds(found: &Value, shown: &Value) -> bool {
 fn every_command_of_the_readme_works() {
     let text = readme();
     let commands = blocks(&text, "sh");
-    let [serve, curl, process, test, model] = commands.as_slice() else {
+    let [serve, curl, process, file, scorers, test, model] = commands.as_slice() else {
         unreachable!("the README has other commands than this test runs: {commands:?}");
     };
     let server = Server::start(serve, &root());
@@ -128,7 +128,7 @@ fn every_command_of_the_readme_works() {
             serde_json::from_slice(&printed).expect("the reply is JSON")
         };
         let shown = blocks(&text, "json");
-        let [whole, part] = shown.as_slice() else {
+        let [whole, part, _] = shown.as_slice() else {
             unreachable!("the README shows other replies: {shown:?}");
         };
         let whole: Value = serde_json::from_str(whole).expect("the shown reply is JSON");
@@ -144,8 +144,48 @@ fn every_command_of_the_readme_works() {
     let ci = std::fs::read_to_string(root().join(".ci/run")).expect("the script exists");
     assert!(ci.contains(test.trim()), "{test}");
 
+    score_file(&text, file, scorers);
     run_table(&text, &server.url);
     run_client(&text, model);
+}
+
+/// The README's file of answers, the verdict that it shows, and its scorer, whose server starts.
+fn score_file(text: &str, commands: &str, scorers: &str) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let write = |name: &str, content: &str| {
+        std::fs::write(folder.path().join(name), content).expect("the folder is writable");
+    };
+    let run = |line: &str| {
+        let output = shell(line, folder.path()).output().expect("sh exists");
+        let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{line}: {complaint}");
+    };
+    let rows = |name: &str| -> Vec<Value> {
+        let text = std::fs::read_to_string(folder.path().join(name)).expect("it was written");
+        text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
+    };
+    write("answers.jsonl", &(blocks(text, "jsonl").remove(0) + "\n"));
+    commands.lines().for_each(run);
+    let shown: Value = serde_json::from_str(&blocks(text, "json")[2]).expect("it is JSON");
+    let scored = rows("scored.jsonl");
+    let found = &scored[1]["scores"]["math"];
+    assert!(holds(found, &shown), "{found:#}");
+    assert_eq!(rows("right.jsonl").len(), 1);
+    assert!(folder.path().join("scored.html").is_file());
+
+    let (init, rest) = scorers.split_once('\n').expect("several commands");
+    run(init);
+    let config = std::fs::read_to_string(folder.path().join("tribunal.toml")).expect("it is there");
+    write("tribunal.toml", &(config + &blocks(text, "toml")[0]));
+    for line in rest.lines() {
+        if line.starts_with("tribunal serve") {
+            drop(Server::start(line, folder.path()));
+        } else {
+            run(line);
+        }
+    }
+    // 46 is within a twentieth of 48.
+    assert_eq!(rows("close.jsonl")[1]["scores"]["approximate"]["score"], 1.0);
 }
 
 /// The README's model and the example of the official client, which needs an environment of its
