@@ -117,6 +117,7 @@ pub(super) const PROOFS: &[Proof] = &[
     Proof::of("graders", OPENAI, "tests/clients/graders.py", Against::Served(ServerKind::Writer)),
     Proof::of("batches", OPENAI, "tests/clients/batches.py", Against::Served(ServerKind::Writer)),
     Proof::of("playground", BROWSER, "tests/clients/playground.py", Against::Program),
+    Proof::of("walk", BROWSER, "tests/clients/walk.py", Against::Program),
     Proof::of("generated", GENERATED, "tests/clients/generated.py", Against::Program),
     Proof::of("dashboard", DASHBOARD, "tests/clients/dashboard.py", Against::Program),
     Proof::of("chat", OPENAI, "tests/clients/chat.py", Against::Served(ServerKind::Writer)),
