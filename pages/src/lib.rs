@@ -14,6 +14,13 @@ pub const VERDICT_SCRIPT: &str = include_str!("verdict.js");
 /// Converts the LaTeX of an answer to `MathML`, or to nothing where it has a command that it does not know.
 pub const MATHS_SCRIPT: &str = include_str!("maths.js");
 
+/// Draws a table of scored rows with distributions and filters; needs [`VERDICT_SCRIPT`] before it.
+pub const VIEWER_SCRIPT: &str = include_str!("viewer.js");
+
+/// A module that exports `parquetReadObjects` of hyparquet and `decompress` of fzstd, from
+/// `pages/vendor`.
+pub const PARQUET_MODULE: &str = include_str!("../vendor/parquet.js");
+
 /// The end of a page.
 pub const END: &str = "</body>\n</html>\n";
 

@@ -1,4 +1,5 @@
-//! The playground at `/`: a page that scores what is typed into it, without a network or a build.
+//! The playground: the page at `/` scores what is typed into it, and `/playground/table.html` opens
+//! scored files in the browser. Neither needs a network or a build.
 //!
 //! Its files are fixed texts of the program, the same on every server, so they are served without a
 //! key: a browser sends none with an address that is typed. The page's requests carry the key that is
@@ -16,12 +17,13 @@ struct PageFile {
     text: &'static str,
 }
 
+const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-const FILES: [PageFile; 6] = [
+const FILES: [PageFile; 10] = [
     PageFile {
         path: "/",
-        content_type: "text/html; charset=utf-8",
+        content_type: HTML,
         text: include_str!("playground/page.html"),
     },
     PageFile {
@@ -41,6 +43,18 @@ const FILES: [PageFile; 6] = [
         content_type: "application/json",
         text: include_str!("playground/examples.json"),
     },
+    PageFile {
+        path: "/playground/table.html",
+        content_type: HTML,
+        text: include_str!("playground/table.html"),
+    },
+    PageFile { path: "/playground/viewer.js", content_type: SCRIPT, text: pages::VIEWER_SCRIPT },
+    PageFile {
+        path: "/playground/table.js",
+        content_type: SCRIPT,
+        text: include_str!("playground/table.js"),
+    },
+    PageFile { path: "/playground/parquet.js", content_type: SCRIPT, text: pages::PARQUET_MODULE },
 ];
 
 /// What the page may do: run and load its own files, and call this server. No text of a verdict can
@@ -76,27 +90,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn page_is_small_and_names_only_its_own_files() {
+    fn pages_are_small_and_name_only_their_own_files() {
+        // Both pages together, with all that they load.
         let bytes: usize = FILES.iter().map(|file| file.text.len()).sum();
         assert!(bytes <= 150_000, "{bytes} bytes");
-        let page = FILES[0].text;
         for file in &FILES[1..] {
-            let name = file.path.trim_start_matches('/');
+            let name = file.path.trim_start_matches("/playground/");
             let named_in = FILES.iter().filter(|file| file.text.contains(name)).count();
             assert!(named_in > 0, "{name} is used nowhere");
         }
-        let named = page.split("playground/").skip(1).filter_map(|rest| rest.split('"').next());
-        for name in named {
-            let path = format!("/playground/{name}");
-            assert!(FILES.iter().any(|file| file.path == path), "{path} is not served");
+        for page in FILES.iter().filter(|file| file.content_type == HTML) {
+            let (folder, _) = page.path.rsplit_once('/').expect("a path");
+            let named = [" src=\"", "rel=\"stylesheet\" href=\""].map(|tag| page.text.split(tag));
+            let named = named.into_iter().flat_map(|parts| parts.skip(1));
+            for name in named.filter_map(|rest| rest.split('"').next()) {
+                let path = format!("{folder}/{name}");
+                assert!(FILES.iter().any(|file| file.path == path), "{path} is not served");
+            }
+            // What the policy forbids would not run: better that it is not there.
+            for needle in ["<style", "style=", " onclick", "<script>", "http://", "https://"] {
+                assert!(!page.text.contains(needle), "{}: {needle}", page.path);
+            }
         }
-        // What the policy forbids would not run: better that it is not there.
-        for needle in ["<style", "style=", " onclick", "<script>", "http://", "https://"] {
-            assert!(!page.contains(needle), "{needle}");
-        }
-        let script = FILES[4].text;
-        for needle in ["innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval("] {
-            assert!(!script.contains(needle), "{needle}");
+        for script in FILES.iter().filter(|file| file.content_type == SCRIPT) {
+            for needle in ["innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval("] {
+                assert!(!script.text.contains(needle), "{}: {needle}", script.path);
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-"""The playground and the page of `tribunal show` in a real Chromium.
+"""The playground, the page of routes and the page of `tribunal show` in a real Chromium.
 
 `cargo xtask test --clients -- playground` makes an environment with the packages of
 `tests/clients/requirements/browser.txt` and runs it. By hand, in such an environment:
@@ -12,6 +12,7 @@ should be.
 
 import argparse
 import contextlib
+import gzip
 import json
 import os
 import pathlib
@@ -147,45 +148,116 @@ def check_page(browser: Browser, address: str) -> None:
     print(f"playground: {timing['bytes']:,} bytes, first painted after {timing['paint']:.0f} ms")
 
 
-# Operations that need what a fresh server does not have, and what they answer; `unset` where a parameter has no value
-# to send.
-NEEDS_MORE = {
-    # A model with a score head.
-    "classify": "404", "pooling": "404", "predict": "404", "info": "404", "classify_texts": "404", "embeddings": "404",
-    # Folders that a configuration names.
-    "list_batches": "403", "create_batch": "403", "list_files": "403", "load_lora_adapter": "403", "unload_lora_adapter": "403",
-    # Something that was made before.
-    "retrieve_batch": "unset", "cancel_batch": "unset", "retrieve_file": "unset", "delete_file": "unset",
-    "file_content": "unset", "upload_file": "unset",
+class Documents:
+    """The page of routes, whose operations are sent by its own buttons."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        page.wait_for_selector(".opblock")
+        blocks = page.locator(".opblock").evaluate_all("all => all.map((it) => it.id)")
+        # An id is "operations-TAG-OPERATION".
+        self.blocks = {block.rsplit("-", 1)[1]: block for block in blocks}
+
+    def execute(self, name: str, parameters: dict | None = None, body: str | None = None, file: pathlib.Path | None = None):
+        """Presses "Try it out" and "Execute"; returns the status, or "unset", and the text of the reply."""
+        block = self.page.locator(f'[id="{self.blocks[name]}"]')
+        head = block.locator(".opblock-summary-control")
+        head.click()
+        block.locator(".try-out__btn").click()
+        for parameter, value in (parameters or {}).items():
+            block.locator(f'tr[data-param-name="{parameter}"] input').fill(value)
+        if body is not None:
+            block.locator("textarea.body-param__text").fill(body)
+        if file is not None:
+            block.locator("input[type=file]").set_input_files(file)
+        block.locator(".execute").click()
+        status = block.locator(".live-responses-table tbody .response-col_status").first
+        # An operation whose parameters have no value is not sent.
+        unset = block.locator("input.invalid, .parameters .invalid")
+        status.or_(unset).first.wait_for()
+        if not status.is_visible():
+            head.click()
+            return "unset", ""
+        code = status.inner_text().split()[0]
+        reply = block.locator(".live-responses-table tbody .response-col_description").first
+        text = reply.evaluate("it => it.textContent")
+        head.click()
+        return code, text
+
+
+# Operations that need what a fresh server does not have: a model with a score head, folders that a configuration names,
+# or something that was made before. `check_all_documents` sends them to a server that has it.
+NEED_MORE = {
+    "classify", "pooling", "predict", "info", "classify_texts", "embeddings", "list_batches", "create_batch", "list_files",
+    "load_lora_adapter", "unload_lora_adapter", "retrieve_batch", "cancel_batch", "retrieve_file", "delete_file",
+    "file_content", "upload_file",
 }
 
 
 def check_documents(browser: Browser, address: str) -> None:
     """Every operation of the page of routes works as it stands."""
     with opened(browser, f"{address}/docs", viewport={"width": 1280, "height": 1000}) as page:
-        page.wait_for_selector(".opblock")
-        operations = page.locator(".opblock")
-        count = operations.count()
-        refused = {}
-        for at in range(count):
-            block = operations.nth(at)
-            name = block.get_attribute("id").rsplit("-", 1)[1]
-            block.locator(".opblock-summary-control").click()
-            block.locator(".try-out__btn").click()
-            is_upload = block.locator("input[type=file]").count() > 0
-            if not is_upload:
-                block.locator(".execute").click()
-            status = block.locator(".live-responses-table tbody .response-col_status").first
-            # An operation whose parameters have no example is not sent.
-            unset = block.locator("input.invalid, .parameters .invalid")
-            if not is_upload:
-                status.or_(unset).first.wait_for()
-            code = status.inner_text().split()[0] if status.is_visible() else "unset"
-            if not code.startswith("2"):
-                refused[name] = code
-            block.locator(".opblock-summary-control").click()
-        assert refused == NEEDS_MORE, refused
-    print(f"documents: {count - len(refused)} of {count} operations answer as they stand")
+        documents = Documents(page)
+        plain = [name for name in documents.blocks if name not in NEED_MORE]
+        codes = {name: documents.execute(name)[0] for name in plain}
+        refused = {name: code for name, code in codes.items() if not code.startswith("2")}
+        assert refused == {}, refused
+    print(f"documents: {len(plain)} operations answer as they stand on a server without a configuration")
+
+
+def make_adapter(folder: pathlib.Path, config: dict) -> None:
+    """A LoRA adapter of rank 1 for the first layer of a model, all of zeros."""
+    hidden = config["hidden_size"]
+    inner = config["num_attention_heads"] * config.get("head_dim", hidden // config["num_attention_heads"])
+    head, data = {}, b""
+    for factor, shape in [("A", [1, hidden]), ("B", [inner, 1])]:
+        size = 4 * shape[0] * shape[1]
+        name = f"base_model.model.model.layers.0.self_attn.q_proj.lora_{factor}.weight"
+        head[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + size]}
+        data += bytes(size)
+    text = json.dumps(head).encode()
+    folder.mkdir(parents=True)
+    (folder / "adapter_model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + data)
+    settings = {"peft_type": "LORA", "r": 1, "lora_alpha": 1, "target_modules": ["q_proj"], "layers_to_transform": [0]}
+    (folder / "adapter_config.json").write_text(json.dumps(settings))
+
+
+def check_all_documents(browser: Browser, binary: str, folder: pathlib.Path) -> None:
+    """The others work on a server with what they need, and the same bodies where these name nothing that was made."""
+    def tribunal(*arguments: object) -> None:
+        subprocess.run([binary, *map(str, arguments)], check=True, capture_output=True)
+
+    tribunal("models", "make-tiny", "--family", "qwen3", "--head", "sequence", folder / "rm")
+    make_adapter(folder / "adapters/strict", json.loads((folder / "rm/config.json").read_text()))
+    lines = [json.dumps({"custom_id": str(at), "method": "POST", "url": "/v1/score", "body": {
+        "model": "math", "inputs": [{"response": str(at), "reference": "7"}]}}) for at in range(10)]
+    requests = folder / "requests.jsonl"
+    requests.write_text("\n".join(lines))
+    more = ["--model", f"my-reward-model={folder / 'rm'}", "--set", f"batches.folder={folder / 'batches'}",
+            "--set", f"compat.adapters={folder / 'adapters'}"]
+    with server(binary, *more) as address, opened(browser, f"{address}/docs", viewport={"width": 1280, "height": 1000}) as page:
+        documents, codes = Documents(page), {}
+
+        def execute(name: str, **given) -> str:
+            codes[name], text = documents.execute(name, **given)
+            return text
+
+        for name in ["classify", "pooling", "predict", "info", "classify_texts", "embeddings", "list_files", "list_batches"]:
+            execute(name)
+        execute("load_lora_adapter", body=json.dumps({"lora_name": "strict", "lora_path": "strict"}))
+        execute("unload_lora_adapter")
+        file = re.search(r"file-[0-9a-z]+", execute("upload_file", file=requests)).group()
+        for name in ["retrieve_file", "file_content"]:
+            execute(name, parameters={"file_id": file})
+        body = {"input_file_id": file, "endpoint": "/v1/score", "completion_window": "24h"}
+        batch = re.search(r"batch_[0-9a-z]+", execute("create_batch", body=json.dumps(body))).group()
+        execute("retrieve_batch", parameters={"batch_id": batch})
+        execute("cancel_batch", parameters={"batch_id": batch})
+        execute("delete_file", parameters={"file_id": file})
+        assert set(codes) == NEED_MORE, set(codes) ^ NEED_MORE
+        refused = {name: code for name, code in codes.items() if not code.startswith("2")}
+        assert refused == {}, refused
+    print(f"documents: the other {len(codes)} answer where there is a reward model, and folders of batches and adapters")
 
 
 def check_scorers(page: Page) -> None:
@@ -318,6 +390,50 @@ def check_shown_rows(browser: Browser, binary: str, folder: pathlib.Path, shots:
     print("show: 301 rows are filtered and opened")
 
 
+def check_table(browser: Browser, binary: str, folder: pathlib.Path, shots: pathlib.Path | None) -> None:
+    """A scored file of each format is opened in the browser, and no part of it is sent."""
+    lines = folder / "scored.jsonl"
+    score = ["score", folder / "in.jsonl", "-o", lines, "--scorer", "math", "--explain"]
+    subprocess.run([binary, *map(str, score)], check=True, capture_output=True)
+    array, packed = folder / "scored.json", folder / "scored.jsonl.gz"
+    array.write_text(f"[{','.join(lines.read_text().splitlines())}]")
+    packed.write_bytes(gzip.compress(lines.read_bytes()))
+    with server(binary) as address, opened(browser, f"{address}/playground/table.html",
+                                           viewport={"width": 1280, "height": 900}) as page:
+        sent = []
+        page.on("request", lambda request: sent.append((request.method, request.post_data)))
+        for file in [lines, array, packed, folder / "scored.parquet"]:
+            page.set_input_files("#file", file)
+            page.locator("#about", has_text=f"{file.name}: 301 rows").wait_for()
+            page.select_option("#filter-label", "different")
+            assert page.locator("h2", has_text="150 of 301 rows").count() == 1, file
+            page.click("tr.opens >> nth=0")
+            assert page.locator("mark.answer").first.inner_text() == "3", file
+            assert "different" in page.locator(".verdict").first.inner_text(), file
+        if shots:
+            page.screenshot(path=shots / "table.png")
+        page.fill("#filter-text", "onerror")
+        page.keyboard.press("Enter")
+        page.click("text=Show all")
+        page.fill("#filter-text", "onerror")
+        page.keyboard.press("Enter")
+        page.click("tr.opens >> nth=0")
+        assert page.locator("img").count() == 0
+        assert page.evaluate(FAINT_TEXTS) == []
+        page.set_viewport_size({"width": 400, "height": 800})
+        fits(page)
+        for name, text, said in [("plain.jsonl", '{"response": "4"}', "no row has a verdict in a column 'scores'"),
+                                 ("cut.jsonl", '{"response": "4"', "line 1 is not JSON"),
+                                 ("none.jsonl", "", "there are no rows"),
+                                 ("cut.parquet", "PAR1", "cut.parquet: ")]:
+            (folder / name).write_text(text)
+            page.set_input_files("#file", folder / name)
+            page.locator("#about.bad", has_text=said).wait_for()
+            assert page.locator("#view").inner_text() == "", name
+        assert all(method == "GET" and data is None for method, data in sent), sent
+    print("table: lines, an array, a packed file and Parquet are opened and filtered, and sent nowhere")
+
+
 def check(binary: str, chromium: str, shots: pathlib.Path | None) -> None:
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = pathlib.Path(name)
@@ -340,8 +456,10 @@ def check(binary: str, chromium: str, shots: pathlib.Path | None) -> None:
                         assert faint == [], (scheme, faint)
                         if shots:
                             page.screenshot(path=shots / f"{scorer}-{scheme}-{width}.png", full_page=True)
+        check_all_documents(browser, binary, folder)
         check_keys(browser, binary, folder)
         check_shown_rows(browser, binary, folder, shots)
+        check_table(browser, binary, folder, shots)
         browser.close()
 
 

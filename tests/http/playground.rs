@@ -9,13 +9,17 @@ use crate::harness::Server;
 const KEY: &str = "test-key-0123456789";
 
 /// The files that the page names, and their content types.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 10] = [
     ("/", "text/html; charset=utf-8"),
     ("/playground/style.css", "text/css; charset=utf-8"),
     ("/playground/maths.js", "text/javascript; charset=utf-8"),
     ("/playground/verdict.js", "text/javascript; charset=utf-8"),
     ("/playground/playground.js", "text/javascript; charset=utf-8"),
     ("/playground/examples.json", "application/json"),
+    ("/playground/table.html", "text/html; charset=utf-8"),
+    ("/playground/table.js", "text/javascript; charset=utf-8"),
+    ("/playground/viewer.js", "text/javascript; charset=utf-8"),
+    ("/playground/parquet.js", "text/javascript; charset=utf-8"),
 ];
 
 #[test]

@@ -2,16 +2,18 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pages::{END, MATHS_SCRIPT, VERDICT_SCRIPT, escape_json, head_with};
+use pages::{END, MATHS_SCRIPT, VERDICT_SCRIPT, VIEWER_SCRIPT, escape_json, head_with};
 use sha2::{Digest as _, Sha256};
 
 use super::ShownRows;
 
-const VIEWER_SCRIPT: &str = include_str!("viewer.js");
+/// Draws the rows that the page holds.
+const START: &str = "showRows(JSON.parse(document.getElementById(\"rows\").textContent).rows, \
+                     document.getElementById(\"view\"));\n";
 
 /// The page of some rows; `source` names their files.
 pub(super) fn html(source: &str, rows: &ShownRows) -> String {
-    let script = [MATHS_SCRIPT, VERDICT_SCRIPT, VIEWER_SCRIPT].concat();
+    let script = [MATHS_SCRIPT, VERDICT_SCRIPT, VIEWER_SCRIPT, START].concat();
     // The rows are texts of anyone: the page runs this one script, and loads nothing.
     let digest = STANDARD.encode(Sha256::digest(&script));
     let policy = format!(

@@ -1,13 +1,11 @@
 "use strict";
 
-// The view of scored rows: distributions, filters, a table, and each row's verdicts.
+// The view of scored rows: distributions, filters, a table, and each row's verdicts. `showRows` draws it.
 
-const data = JSON.parse(document.getElementById("rows").textContent);
-const scorers = [...new Set(data.rows.flatMap((row) => Object.keys(row.scores)))];
 const AT_ONCE = 200;
 const BINS = 10;
 const none = { text: "", status: "", label: "", reason: "", low: "", high: "" };
-const view = { scorer: scorers[0], filters: { ...none }, by: "row", isDown: false, shown: AT_ONCE };
+const view = {};
 
 const verdictOf = (row) => row.scores[view.scorer];
 const FIELDS = {
@@ -133,7 +131,7 @@ function input(id, type, name) {
 
 function filters() {
   const choices = (name) => {
-    const counts = counted(data.rows, (row) => FIELDS[name](verdictOf(row)));
+    const counts = counted(view.rows, (row) => FIELDS[name](verdictOf(row)));
     return [["", "any"], ...counts.map(([value, count]) => [value, `${value} (${count})`])];
   };
   const chosen = (name) => select(`filter-${name}`, choices(name), view.filters[name],
@@ -142,7 +140,7 @@ function filters() {
   reset.addEventListener("click", () => change(none));
   return element("div", {},
     element("div", { class: "filters" },
-      field("Scorer", select("scorer", scorers.map((name) => [name, name]), view.scorer, (name) => {
+      field("Scorer", select("scorer", view.scorers.map((name) => [name, name]), view.scorer, (name) => {
         view.scorer = name;
         change(none);
       })),
@@ -200,13 +198,19 @@ function rowTable(rows) {
 
 function draw() {
   const focused = document.activeElement?.id;
-  const rows = data.rows.filter((row) => passes(row, view.filters));
+  const rows = view.rows.filter((row) => passes(row, view.filters));
   const parts = [element("h2", {}, "Filters"), filters(),
-    element("h2", {}, `${rows.length} of ${data.rows.length} rows`), distributions(rows), element("h2", {}, "Rows"), rowTable(rows)];
-  document.getElementById("view").replaceChildren(...parts.flat().filter((part) => part !== null));
+    element("h2", {}, `${rows.length} of ${view.rows.length} rows`), distributions(rows), element("h2", {}, "Rows"), rowTable(rows)];
+  view.holder.replaceChildren(...parts.flat().filter((part) => part !== null));
   if (focused) document.getElementById(focused)?.focus();
 }
 
-document.body.classList.add("wide");
-data.rows.forEach((row, at) => { row.at = at; });
-draw();
+/** Draws rows into an element: objects with `row`, `id`, `input` and `scores`. */
+function showRows(rows, holder) {
+  const scorers = [...new Set(rows.flatMap((row) => Object.keys(row.scores)))];
+  rows.forEach((row, at) => { row.at = at; });
+  document.body.classList.add("wide");
+  Object.assign(view, { rows, holder, scorers, scorer: scorers[0], filters: { ...none }, by: "row", isDown: false,
+    shown: AT_ONCE });
+  draw();
+}
