@@ -87,6 +87,29 @@ fn the_python_package() {
     assert!(run.status.success(), "{said}");
 }
 
+/// The first minutes of a new user, from a wheel of the program; in a browser where Playwright is installed.
+#[test]
+fn a_new_user_reaches_verdicts_pages_and_metrics() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let browser = clients().join(".venvs/browser/bin/python");
+    let python = if browser.exists() { browser } else { PathBuf::from("python3") };
+    let has_pip = Command::new(&python).args(["-c", "import ensurepip, pip, venv"]).output();
+    if !has_pip.is_ok_and(|output| output.status.success()) {
+        println!("skipped: there is no python3 with pip and venv");
+        return;
+    }
+    let run = Command::new(&python)
+        .arg(clients().join("walk.py"))
+        .arg("--binary")
+        .arg(root.join("target/release/tribunal"))
+        .output()
+        .expect("the interpreter runs");
+    let [said, complaint] = [run.stdout, run.stderr].map(|out| String::from_utf8_lossy(&out).into_owned());
+    assert!(run.status.success(), "{said}{complaint}");
+    // A part that was left out is said in a line of its own.
+    print!("{said}");
+}
+
 const WRITERS: [&str; 3] = ["judge", "strict", "critic"];
 
 /// Models that write, one of them with an adapter.

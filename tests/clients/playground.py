@@ -256,7 +256,8 @@ def check_all_documents(browser: Browser, binary: str, folder: pathlib.Path) -> 
         execute("delete_file", parameters={"file_id": file})
         assert set(codes) == NEED_MORE, set(codes) ^ NEED_MORE
         refused = {name: code for name, code in codes.items() if not code.startswith("2")}
-        assert refused == {}, refused
+        # Ten lines are over before a button can be pressed; a batch that is over cannot be cancelled.
+        assert refused in ({}, {"cancel_batch": "409"}), refused
     print(f"documents: the other {len(codes)} answer where there is a reward model, and folders of batches and adapters")
 
 

@@ -176,8 +176,7 @@ def walk(program: pathlib.Path, folder: pathlib.Path, walked: Walk, shots: pathl
         assert "46" in wrong["reason"]["detail"], wrong
         walked.step(f"a scored file; the reason of a 0 is: {wrong['reason']['detail']}")
         tribunal("show", "scored.jsonl", "-o", "scored.html")
-        said = tribunal("filter", "scored.jsonl", "-o", "right.jsonl", "--where", "scores.math.score = 1",
-                        "--score", "scores.math.score", "--report", "filter.html")
+        said = tribunal("filter", "scored.jsonl", "-o", "right.jsonl", "--where", "scores.math.score = 1", "--report", "filter.html")
         assert len((folder / "right.jsonl").read_text().splitlines()) == 2, said
         tribunal("bench", "serve", "--url", address, "--duration", "2s", "--report", "load.html")
         if screen:

@@ -16,14 +16,15 @@ pub(crate) struct FileUpload {
     #[schema(format = Binary)]
     pub(crate) file: String,
     /// Purpose of the file: `batch`.
+    #[schema(example = "batch")]
     pub(crate) purpose: String,
     /// Start of the lifetime: `created_at`.
     #[serde(rename = "expires_after[anchor]")]
-    #[schema(required = false)]
+    #[schema(required = false, example = "created_at")]
     pub(crate) expires_after_anchor: String,
     /// Lifetime in seconds, from an hour to 30 days; 30 days by default.
     #[serde(rename = "expires_after[seconds]")]
-    #[schema(required = false)]
+    #[schema(required = false, example = 86_400)]
     pub(crate) expires_after_seconds: u64,
 }
 
