@@ -104,7 +104,8 @@ fn a_new_user_reaches_verdicts_pages_and_metrics() {
         .arg(root.join("target/release/tribunal"))
         .output()
         .expect("the interpreter runs");
-    let [said, complaint] = [run.stdout, run.stderr].map(|out| String::from_utf8_lossy(&out).into_owned());
+    let [said, complaint] =
+        [run.stdout, run.stderr].map(|out| String::from_utf8_lossy(&out).into_owned());
     assert!(run.status.success(), "{said}{complaint}");
     // A part that was left out is said in a line of its own.
     print!("{said}");

@@ -156,7 +156,8 @@ fn issue_templates_are_forms() {
     use saphyr::{LoadableYamlNode as _, Yaml};
 
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace root");
-    let entries = std::fs::read_dir(root.join(".github/ISSUE_TEMPLATE")).expect("the folder exists");
+    let entries =
+        std::fs::read_dir(root.join(".github/ISSUE_TEMPLATE")).expect("the folder exists");
     let files = entries.map(|entry| entry.expect("an entry").path());
     let mut count = 0;
     for file in files.filter(|file| !file.ends_with("config.yml")) {
@@ -169,7 +170,10 @@ fn issue_templates_are_forms() {
         let fields = form["body"].as_vec().expect("a list of fields");
         let mut ids = Vec::new();
         for field in fields.iter().filter(|field| field["type"].as_str() != Some("markdown")) {
-            assert!(["input", "textarea"].contains(&field["type"].as_str().expect("a type")), "{name}");
+            assert!(
+                ["input", "textarea"].contains(&field["type"].as_str().expect("a type")),
+                "{name}"
+            );
             assert!(field["attributes"]["label"].as_str().is_some(), "{name}");
             ids.push(field["id"].as_str().expect("an id"));
         }

@@ -56,7 +56,8 @@ struct RunLog {
 
 /// Runs the command.
 pub(crate) fn run(args: &RunsArgs) -> Result<CommandOutcome, CliError> {
-    let logs = args.runs.iter().map(|folder| RunLog::read(folder)).collect::<Result<Vec<_>, _>>()?;
+    let logs =
+        args.runs.iter().map(|folder| RunLog::read(folder)).collect::<Result<Vec<_>, _>>()?;
     let text = match logs.as_slice() {
         [one] => evaluations(&one.evaluations, &args.metric)
             .unwrap_or_else(|| format!("{} has no evaluation yet\n", one.name)),
@@ -124,7 +125,8 @@ fn is_chosen(name: &str, chosen: &[String], by_default: bool) -> bool {
         return by_default;
     }
     let is_below = |group: &String| {
-        name.strip_prefix(group.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        name.strip_prefix(group.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     chosen.iter().any(is_below)
 }

@@ -21,11 +21,7 @@ const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 const FILES: [PageFile; 10] = [
-    PageFile {
-        path: "/",
-        content_type: HTML,
-        text: include_str!("playground/page.html"),
-    },
+    PageFile { path: "/", content_type: HTML, text: include_str!("playground/page.html") },
     PageFile {
         path: "/playground/style.css",
         content_type: "text/css; charset=utf-8",
