@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
+use base::human::count;
 use rubrics::config::Problem;
 use serve::config::{Given, Loaded, Override, load};
 
@@ -154,8 +155,9 @@ fn check(files: &[PathBuf]) -> Result<(), CliError> {
     for file in files {
         match load(Some(file), &Given::default()) {
             Ok(Loaded { registry, catalogue, .. }) => {
-                let (scorers, models) = (registry.len(), catalogue.models.len());
-                eprintln!("{} is valid: {scorers} scorers, {models} models", file.display());
+                let scorers = count(registry.len() as u64, "scorer");
+                let models = count(catalogue.models.len() as u64, "model");
+                eprintln!("{} is valid: {scorers}, {models}", file.display());
             }
             Err(found) => problems.extend(found),
         }

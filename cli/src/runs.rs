@@ -60,7 +60,7 @@ pub(crate) fn run(args: &RunsArgs) -> Result<CommandOutcome, CliError> {
         args.runs.iter().map(|folder| RunLog::read(folder)).collect::<Result<Vec<_>, _>>()?;
     let text = match logs.as_slice() {
         [one] => evaluations(&one.evaluations, &args.metric)
-            .unwrap_or_else(|| format!("{} has no evaluation yet\n", one.name)),
+            .unwrap_or_else(|| format!("{} has no numbers of evaluations\n", one.name)),
         several => comparison(several, &args.metric),
     };
     crate::print(&text)?;
@@ -152,7 +152,12 @@ fn evaluations(lines: &[LogLine], chosen: &[String]) -> Option<String> {
     let is_wanted = |name: &str| is_chosen(name, chosen, !name.starts_with("time/"));
     let mut rows = vec![vec!["evaluation after".to_owned()]];
     rows[0].extend(shown.iter().map(|line| line.step.to_string()));
-    for name in names(shown.iter().copied(), is_wanted) {
+    let names = names(shown.iter().copied(), is_wanted);
+    if names.is_empty() && chosen.is_empty() {
+        // A method without held-out rows measures nothing.
+        return None;
+    }
+    for name in names {
         let cells = shown.iter().map(|line| cell(line.numbers.get(name).copied()));
         rows.push(std::iter::once(name.to_owned()).chain(cells).collect());
     }
@@ -242,6 +247,7 @@ mod tests {
         );
         check(&log[..1], &[], Some("evaluation after       0\ngreedy            0.2500\n"));
         check(&log, &["near"], Some("evaluation after  0      20\nnear/auroc        -  0.7500\n"));
+        check(&[r#"{"step": 0, "time/all": 2.0}"#], &[], None);
         check(&log, &["gree"], Some("evaluation after  0  20\n"));
     }
 
