@@ -4,15 +4,26 @@ use gpu::kernels::{Draws, NO_TOKEN, RowDraw, draw};
 use gpu::{Gpu, Staging};
 
 use crate::CheckedBits;
-use crate::numbers::{Random, bits, failed, near, same};
+use crate::numbers::{Random, bits, failed, same};
+
+/// e^x for x of at most 0, by the polynomial of the processor's kernels.
+fn exponential(x: f32) -> f32 {
+    let x = x.max(-104.0);
+    let n = (x * std::f32::consts::LOG2_E).round_ties_even();
+    let r = n.mul_add(2.121_944_4e-4, n.mul_add(-0.693_359_4, x));
+    let coefficients = [0.008_368_666, 0.041_668_26, 0.166_665_21, 0.499_999_94];
+    let p = coefficients.into_iter().fold(0.001_382_123_6_f32, |p, c| p.mul_add(r, c));
+    let power = (r * r).mul_add(p, r) + 1.0;
+    let half = (n * 0.5).round_ties_even();
+    power * half.exp2() * (n - half).exp2()
+}
 
 /// Weights of the tokens that may be drawn, in units of 2^-40 of the largest.
 fn weights(logits: &[f32], may: &[bool], temperature: f32) -> Vec<u64> {
     let allowed = logits.iter().zip(may).filter(|(_, may)| **may);
     let most = allowed.map(|(x, _)| *x).fold(f32::NEG_INFINITY, f32::max);
     let weight = |(x, may): (&f32, &bool)| {
-        let scaled =
-            ((x - most) * (1.0 / temperature) * std::f32::consts::LOG2_E).exp2() * 1_048_576.0;
+        let scaled = exponential((x - most) * (1.0 / temperature)) * 1_048_576.0;
         let upper = scaled.round_ties_even();
         let lower = ((scaled - upper) * 1_048_576.0).round_ties_even();
         let sum = ((upper as i64) << 20) + lower as i64;
@@ -86,27 +97,31 @@ pub(crate) fn check(gpu: &Gpu) -> CheckedBits {
                 let bit = |id: usize| mask[row * words + id / 32] >> (id % 32) & 1 != 0;
                 (0..n).map(|id| !masked || bit(id)).collect()
             };
-            let (tokens, logprobs) = run(gpu, &logits, &draws, masked.then_some(&mask))?;
-            let mut normalised = Vec::new();
+            let (tokens, values) = run(gpu, &logits, &draws, masked.then_some(&mask))?;
+            let mut logits_of_tokens = Vec::new();
             for (row, draw) in draws.iter().enumerate() {
                 let (logits, may) = (&logits[row * n..(row + 1) * n], may(row));
                 let token = expected(logits, &may, draw);
                 same(&format!("{draw:?} of {n}, masked {masked}"), &[token], &[tokens[row]])?;
-                let terms = logits.iter().zip(may).filter(|(_, may)| *may);
-                let sum: f64 = terms.map(|(x, _)| f64::from(*x).exp()).sum();
-                normalised.push((f64::from(logits[token as usize]) - sum.ln(), 30.0));
+                logits_of_tokens.push(logits[token as usize]);
             }
-            near("log-probabilities", &logprobs, &normalised, 1e-6)?;
+            same("logits of the tokens", &bits(&logits_of_tokens), &bits(&values))?;
             all.extend(tokens);
-            all.extend(bits(&logprobs));
         }
-        logits[0] = f32::NAN;
-        logits[rows * n - 1] = f32::INFINITY;
-        let (tokens, _) = run(gpu, &logits, &draws, None)?;
-        same("logits that are no numbers", &[NO_TOKEN; 2], &[tokens[0], tokens[rows - 1]])?;
-        let none = vec![0; rows * words];
-        let (tokens, _) = run(gpu, &logits, &draws, Some(&none))?;
-        same("no token may be drawn", &vec![NO_TOKEN; rows], &tokens)?;
+        let faults = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
+        let spoilt = [0, (rows / 2 + 1) * n - 1, rows * n - 1];
+        for (at, value) in spoilt.into_iter().zip(faults) {
+            logits[at] = value;
+        }
+        let (tokens, values) = run(gpu, &logits, &draws, None)?;
+        for (at, value) in spoilt.into_iter().zip(faults) {
+            let row = at / n;
+            let found = [tokens[row], values[row].to_bits()];
+            same("a logit that is not finite", &[NO_TOKEN, value.to_bits()], &found)?;
+        }
+        let none = vec![0; words];
+        let (tokens, values) = run(gpu, &logits[n..2 * n], &draws[1..2], Some(&none))?;
+        same("no token may be drawn", &[NO_TOKEN, 0], &[tokens[0], values[0].to_bits()])?;
     }
     Ok(all)
 }
@@ -124,7 +139,7 @@ fn run(
     let logits = gpu.upload(logits).map_err(failed)?;
     let mask = mask.map(|mask| gpu.upload(mask)).transpose().map_err(failed)?;
     let tokens = gpu.allocate(draws.len()).map_err(failed)?;
-    let logprobs = gpu.allocate(draws.len()).map_err(failed)?;
-    draw(gpu, &logits, (&staged, mask.as_ref()), (&tokens, &logprobs)).map_err(failed)?;
-    Ok((tokens.read().map_err(failed)?, logprobs.read().map_err(failed)?))
+    let values = gpu.allocate(draws.len()).map_err(failed)?;
+    draw(gpu, &logits, (&staged, mask.as_ref()), (&tokens, &values)).map_err(failed)?;
+    Ok((tokens.read().map_err(failed)?, values.read().map_err(failed)?))
 }

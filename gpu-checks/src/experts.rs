@@ -1,6 +1,9 @@
 //! Experts: choice, sorting, products, sums.
 
-use gpu::kernels::{Activation, ExpertShape, Factor, Factors, Store, combine, grouped, route};
+use gpu::kernels::{
+    Activation, ExpertShape, Factor, Factors, NO_ADAPTER, Store, combine, grouped, route,
+    route_adapted,
+};
 use gpu::{Arena, Gpu};
 use half::bf16;
 
@@ -75,10 +78,46 @@ impl Model {
     }
 }
 
+/// Choices by adapter and expert: `(group, row, place among those of the experts)`.
+fn sorted_choices(
+    gpu: &Gpu,
+    shape: ExpertShape,
+    logits: &[f32],
+    (adapters, n): (&[u32], usize),
+) -> Result<(), String> {
+    let mut arena = Arena::new(gpu, 1 << 20).map_err(failed)?;
+    let logits = gpu.upload(logits).map_err(failed)?;
+    let routed = route(gpu, &logits, shape, &mut arena).map_err(failed)?;
+    let of_rows = gpu.upload(adapters).map_err(failed)?;
+    let adapted = route_adapted(gpu, (&routed, shape), (&of_rows, n), &mut arena);
+    let adapted = adapted.map_err(failed)?;
+    let list = adapted.by_row.list.read().map_err(failed)?;
+    let rows = adapted.by_row.rows.read().map_err(failed)?;
+    let places = adapted.by_place.rows.read().map_err(failed)?;
+    let mut found = Vec::new();
+    for piece in list.chunks(3).filter(|piece| piece[1] > 0) {
+        for at in piece[0]..piece[0] + piece[1] {
+            found.extend([piece[2], rows[at as usize], places[at as usize]]);
+        }
+    }
+    let chosen = routed.chosen.read().map_err(failed)?;
+    let place_of = routed.places.read().map_err(failed)?;
+    let mut expected: Vec<[u32; 3]> = (0..chosen.len())
+        .filter(|choice| adapters[choice / shape.per_row] != NO_ADAPTER)
+        .map(|choice| {
+            let row = choice / shape.per_row;
+            let group = adapters[row] * shape.experts as u32 + chosen[choice];
+            [group, row as u32, place_of[choice]]
+        })
+        .collect();
+    expected.sort_unstable();
+    same("choices of rows under adapters", &expected.concat(), &found)
+}
+
 pub(crate) fn check(gpu: &Gpu) -> CheckedBits {
     let mut random = Random(12);
     let mut all = Vec::new();
-    for (rows, experts, per_row) in [(1, 4, 2), (100, 5, 3), (9, 40, 1)] {
+    for (rows, experts, per_row) in [(1, 4, 2), (100, 5, 3), (9, 40, 1), (300, 2, 2)] {
         let model = Model {
             experts,
             per_row,
@@ -110,6 +149,11 @@ pub(crate) fn check(gpu: &Gpu) -> CheckedBits {
             &logits[row * experts..(row + 1) * experts],
         )?;
         same("a row's experts alone", &bits(&y[row * K..(row + 1) * K]), &bits(&alone))?;
+        let mut adapters: Vec<u32> =
+            (0..rows).map(|_| [NO_ADAPTER, 0, 2][random.below(3)]).collect();
+        adapters[0] = 1;
+        let shape = ExpertShape { experts, per_row, normalise: true };
+        sorted_choices(gpu, shape, &logits, (&adapters, 3))?;
         all.extend(bits(&y));
     }
     Ok(all)

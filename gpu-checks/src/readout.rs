@@ -1,7 +1,7 @@
 //! Log-probabilities, entropies and normalisers.
 
 use gpu::Gpu;
-use gpu::kernels::{LogprobRooms, logprobs};
+use gpu::kernels::{Epilogue, LogprobRooms, Store, logprobs, logprobs_of, product};
 use half::bf16;
 
 use crate::CheckedBits;
@@ -22,15 +22,27 @@ fn run(
     let (x, w) = (gpu.upload(x).map_err(failed)?, gpu.upload(w).map_err(failed)?);
     let targets = gpu.upload(targets).map_err(failed)?;
     logprobs(gpu, (&x, &w, k), (&targets, cap), &rooms, &y).map_err(failed)?;
-    y.read().map_err(failed)
+    let found = y.read().map_err(failed)?;
+    // The logits of the targets are there from before.
+    let logits = gpu.allocate(rows * n).map_err(failed)?;
+    let epilogue = Epilogue { bias: None, store: Store::F32 { y: logits.clone(), cap } };
+    product(gpu, (&x, &w), k, None, &epilogue).map_err(failed)?;
+    logprobs_of(gpu, &logits, &rooms, &y).map_err(failed)?;
+    let from_logits = y.read().map_err(failed)?;
+    same("log-probabilities of logits", &bits(&found), &bits(&from_logits))?;
+    Ok(found)
 }
 
 pub(crate) fn check(gpu: &Gpu) -> CheckedBits {
     let mut random = Random(13);
     let mut all = Vec::new();
-    for (rows, n, k, cap) in
-        [(1, 7, 8, 0.0), (5, 256, 40, 2.0), (67, 300, 24, 0.0), (3, 777, 16, 5.0)]
-    {
+    for (rows, n, k, cap) in [
+        (1, 7, 8, 0.0),
+        (5, 256, 40, 2.0),
+        (67, 300, 24, 0.0),
+        (3, 777, 16, 5.0),
+        (2, 4500, 8, 0.0),
+    ] {
         let (x, w) = (random.halves(rows * k), random.halves(n * k));
         let targets: Vec<u32> = (0..rows).map(|_| random.below(n) as u32).collect();
         let found = run(gpu, (&x, &w, k), &targets, cap)?;

@@ -94,6 +94,62 @@ ENTRY(logprobs_tiles, Wide::THREADS, Logprobs) {
     }
 }
 
+// The same parts from a matrix of logits, with the bits of `logprobs_tiles`: a part of 64 columns has four lanes, as it has
+// there, and a tile has four parts.
+struct LogitsTiles {
+    // [rows, n] f32.
+    const float* logits;
+    // As those of `logprobs_tiles`.
+    float* parts;
+    u32 rows, n;
+};
+
+// Threads of a block: sixteen tiles of a row.
+constexpr u32 LOGITS_THREADS = 256;
+constexpr u32 LOGITS_TILES = LOGITS_THREADS / 4 / Wide::WARPS_N;
+
+struct LogitsShared {
+    float parts[LOGITS_THREADS / 4][3];
+};
+
+ENTRY(logits_tiles, LOGITS_THREADS, LogitsTiles) {
+    float(&parts)[LOGITS_THREADS / 4][3] = shared<LogitsShared>().parts;
+    const float* logits = p.logits + (u64)block_y() * p.n;
+    const u32 quad = thread() / 4, first = (block_x() * (LOGITS_THREADS / 4) + quad) * Wide::WN + thread() % 4 * 2;
+    float z[Wide::FN * 2], most = -INFINITE, sum = 0.0f, weighted = 0.0f;
+#pragma unroll
+    for (int i = 0; i < Wide::FN * 2; ++i) {
+        const u32 column = first + i / 2 * 8 + i % 2;
+        z[i] = column < p.n ? logits[column] * LOG2_E : -INFINITE;
+        most = larger(most, z[i]);
+    }
+    most = quad_max(most);
+#pragma unroll
+    for (int i = 0; i < Wide::FN * 2; ++i) {
+        if (z[i] == -INFINITE) continue;
+        const float q = power_of_two(z[i] - most);
+        sum += q;
+        weighted = multiply_add(z[i], q, weighted);
+    }
+    sum = quad_sum(sum);
+    weighted = quad_sum(weighted);
+    if (thread() % 4 == 0) {
+        parts[quad][0] = most;
+        parts[quad][1] = sum;
+        parts[quad][2] = weighted;
+    }
+    barrier();
+    const u32 tile = block_x() * LOGITS_TILES + thread();
+    if (thread() >= LOGITS_TILES || tile * Wide::BN >= p.n) return;
+    Part all = {-INFINITE, 0.0f, 0.0f};
+    for (u32 of = thread() * Wide::WARPS_N; of < (thread() + 1) * Wide::WARPS_N; ++of)
+        all.merge(parts[of][0], parts[of][1], parts[of][2]);
+    float* part = p.parts + ((u64)tile * p.rows + block_y()) * 3;
+    part[0] = all.maximum;
+    part[1] = all.sum;
+    part[2] = all.weighted;
+}
+
 struct MergeLogprobs {
     const float* parts;
     const float* target_logits;

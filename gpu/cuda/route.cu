@@ -57,19 +57,33 @@ struct Piece {
     u32 first, rows, group;
 };
 
-// Sorts the choices by expert, rows ascending, in pieces of at most 64.
+constexpr u32 NO_ADAPTER = 0xffffffffu;
+
+// Sorts the choices by group, rows ascending, in pieces of at most 64. A group is an expert or, with `adapters`, an expert
+// under an adapter.
 struct Sort {
     const u32* chosen;
-    // [choices]: the row of each sorted place; of each choice its place.
+    // [rows]: the adapter of each, or NO_ADAPTER, whose choices are in no group; null where groups are experts.
+    const u32* adapters;
+    // [choices]: the row of each sorted place.
     u32* rows_of;
+    // [choices]: the place of each choice among those sorted by expert. It is made without adapters, and read with them.
     u32* place_of;
-    // At least choices / 64 + experts of them; those that are not used get no rows.
+    // With adapters, [choices]: of each sorted place that one.
+    u32* places;
+    // At least choices / 64 + groups of them; those that are not used get no rows.
     Piece* pieces;
     u32 choices, experts, per_row, n_pieces;
+
+    DEVICE u32 group(u32 choice) const {
+        if (adapters == nullptr) return chosen[choice];
+        const u32 adapter = adapters[choice / per_row];
+        return adapter == NO_ADAPTER ? NO_ADAPTER : adapter * experts + chosen[choice];
+    }
 };
 
 struct SortShared {
-    u32 before[256], pieces_before[256], mine[256];
+    u32 before[256], mine[256];
 };
 
 DEVICE u32 block_sum(u32 (&of)[256], u32 x) {
@@ -81,38 +95,43 @@ DEVICE u32 block_sum(u32 (&of)[256], u32 x) {
     return sum;
 }
 
-// A block an expert: counts the choices of lower experts and of its own, then writes its own.
+// A block a group: counts the choices of lower groups and of its own, then writes its own.
 ENTRY(sort_choices, 256, Sort) {
     SortShared& s = shared<SortShared>();
-    const u32 expert = block_x();
-    // The pieces of lower experts, each expert's rounded up, one expert a thread in turn.
-    u32 before = 0, pieces = 0;
-    for (u32 e = thread(); e < expert; e += threads()) {
-        u32 of = 0;
-        for (u32 i = 0; i < p.choices; ++i) of += p.chosen[i] == e;
-        before += of;
-        pieces += blocks_of(of, 64);
-    }
-    before = block_sum(s.before, before);
-    pieces = block_sum(s.pieces_before, pieces);
+    const u32 group = block_x();
     // A thread has a range of the choices, so that places ascend with them.
     const u32 each = blocks_of(p.choices, threads());
     const u32 from = smaller(thread() * each, p.choices), end = smaller(from + each, p.choices);
-    u32 mine = 0;
-    for (u32 i = from; i < end; ++i) mine += p.chosen[i] == expert;
+    u32 before = 0, mine = 0;
+    for (u32 i = from; i < end; ++i) {
+        const u32 of = p.group(i);
+        before += of < group;
+        mine += of == group;
+    }
+    before = block_sum(s.before, before);
     // Leaves what each thread counted in `s.mine`.
     const u32 all = block_sum(s.mine, mine);
     u32 place = before;
     for (u32 i = 0; i < thread(); ++i) place += s.mine[i];
     for (u32 i = from; i < end; ++i) {
-        if (p.chosen[i] != expert) continue;
+        if (p.group(i) != group) continue;
         p.rows_of[place] = i / p.per_row;
-        p.place_of[i] = place++;
+        if (p.adapters == nullptr)
+            p.place_of[i] = place;
+        else
+            p.places[place] = p.place_of[i];
+        ++place;
     }
-    for (u32 i = thread(); i < blocks_of(all, 64); i += threads())
-        p.pieces[pieces + i] = {before + i * 64, smaller(64, all - i * 64), expert};
-    if (expert + 1 < p.experts) return;
-    for (u32 i = pieces + blocks_of(all, 64) + thread(); i < p.n_pieces; i += threads()) p.pieces[i] = {0, 0, 0};
+    // The list has a piece for each 64 choices of lower groups and one for each lower group, whether used or not.
+    const u32 first = before / 64 + group;
+    const u32 last = group + 1 < blocks_x() ? (before + all) / 64 + group + 1 : p.n_pieces;
+    for (u32 i = first + thread(); i < last; i += threads()) {
+        const u32 done = (i - first) * 64;
+        if (done < all)
+            p.pieces[i] = {before + done, smaller(64, all - done), group};
+        else
+            p.pieces[i] = {0, 0, 0};
+    }
 }
 
 // y f32 [rows, n] = the weighted results of a row's experts, in ascending order of expert.

@@ -128,14 +128,18 @@ pub const SOURCES: &[Source] = &[
         "route.cu",
         &[
             entry("route", 4 * MAX_EXPERTS * 4),
-            entry("sort_choices", 3 * 256 * 4),
+            entry("sort_choices", 2 * 256 * 4),
             entry("combine", 0),
         ]
     ),
-    source!("draw.cu", &[entry("draw", 256 * 8 + 2 * 8 + 2 * 256 * 4)]),
+    source!("draw.cu", &[entry("draw", 256 * 8 + 2 * 8 + 256 * 4)]),
     source!(
         "logprobs.cu",
-        &[entry("logprobs_tiles", tile(64 + 256, 32, 3)), entry("logprobs_merge", 0)]
+        &[
+            entry("logprobs_tiles", tile(64 + 256, 32, 3)),
+            entry("logits_tiles", 64 * 3 * 4),
+            entry("logprobs_merge", 0),
+        ]
     ),
 ];
 

@@ -7,7 +7,7 @@ use crate::memory::DeviceSlice;
 use crate::open::Gpu;
 use crate::staging::Staging;
 
-/// What [`draw`] gives for a row whose logits are not numbers, or of which no token may be drawn.
+/// What [`draw`] gives for a row of which a logit is not finite, or no token may be drawn.
 pub const NO_TOKEN: u32 = u32::MAX;
 
 /// How a row's token is drawn.
@@ -81,13 +81,13 @@ struct RawDraw {
     allowed: Address,
     rows: Address,
     tokens: Address,
-    logprobs: Address,
+    values: Address,
     n: u32,
 }
 
-/// A token of each row of `logits [rows, n]` into `tokens [rows]`, and its log-probability at temperature 1, in nats, into
-/// `logprobs [rows]`. `allowed [rows, ⌈n / 32⌉]` has a bit for each token that may be drawn. A row that has none, or a logit
-/// that is NaN or +∞, gives [`NO_TOKEN`] and no log-probability.
+/// A token of each row of `logits [rows, n]` into `tokens [rows]`, and its logit into `values [rows]`. `allowed [rows, ⌈n / 32⌉]`
+/// has a bit for each token that may be drawn. A row with a logit that is not finite gives [`NO_TOKEN`] and the first of them;
+/// one of which no token may be drawn, [`NO_TOKEN`] and 0.
 ///
 /// # Errors
 /// [`crate::GpuError::Argument`] for operands that do not fit.
@@ -95,13 +95,13 @@ pub fn draw(
     gpu: &Gpu,
     logits: &DeviceSlice<f32>,
     (draws, allowed): (&Draws, Option<&DeviceSlice<u32>>),
-    (tokens, logprobs): (&DeviceSlice<u32>, &DeviceSlice<f32>),
+    (tokens, values): (&DeviceSlice<u32>, &DeviceSlice<f32>),
 ) -> Result<()> {
     const NAME: &str = "draw";
     let n = logits.len().checked_div(draws.rows).unwrap_or(0);
     fits(NAME, "logits", logits, draws.rows * n)?;
     fits(NAME, "tokens", tokens, draws.rows)?;
-    fits(NAME, "logprobs", logprobs, draws.rows)?;
+    fits(NAME, "values", values, draws.rows)?;
     if let Some(allowed) = allowed {
         fits(NAME, "allowed", allowed, draws.rows * n.div_ceil(32))?;
     }
@@ -110,9 +110,9 @@ pub fn draw(
         allowed: allowed.into(),
         rows: (&draws.words).into(),
         tokens: tokens.into(),
-        logprobs: logprobs.into(),
+        values: values.into(),
         n: count(NAME, n)?,
     };
     let blocks = [count(NAME, draws.rows)?, 1, 1];
-    gpu.launch(NAME, Launch { blocks, threads: 256, shared: 4112 }, &params)
+    gpu.launch(NAME, Launch { blocks, threads: 256, shared: 3088 }, &params)
 }

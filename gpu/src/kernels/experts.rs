@@ -48,8 +48,10 @@ struct RawRoute {
 #[repr(C)]
 struct RawSort {
     chosen: Address,
+    adapters: Address,
     rows_of: Address,
     place_of: Address,
+    places: Address,
     pieces: Address,
     choices: u32,
     experts: u32,
@@ -96,17 +98,75 @@ pub fn route(
     gpu.launch(NAME, Launch { shared, ..row_a_warp(NAME, rows)? }, &params)?;
     let sort = RawSort {
         chosen: params.chosen,
+        adapters: Address::default(),
         rows_of: (&routed.pieces.rows).into(),
         place_of: (&routed.places).into(),
+        places: Address::default(),
         pieces: (&routed.pieces.list).into(),
         choices: count(NAME, choices)?,
         experts: params.experts,
         per_row: params.per_row,
         n_pieces: count(NAME, n_pieces)?,
     };
-    let grid = Launch { blocks: [params.experts, 1, 1], threads: 256, shared: 3 * 256 * 4 };
-    gpu.launch("sort_choices", grid, &sort)?;
+    sort_choices(gpu, &sort, params.experts)?;
     Ok(routed)
+}
+
+fn sort_choices(gpu: &Gpu, sort: &RawSort, groups: u32) -> Result<()> {
+    let grid = Launch { blocks: [groups, 1, 1], threads: 256, shared: 2 * 256 * 4 };
+    gpu.launch("sort_choices", grid, sort)
+}
+
+/// What [`route_adapted`] takes for a row without an adapter.
+pub const NO_ADAPTER: u32 = u32::MAX;
+
+/// The choices of rows under adapters, sorted by adapter and then by expert: group `adapter · experts + expert`.
+#[derive(Clone, Debug)]
+pub struct RoutedAdapters {
+    /// As rows.
+    pub by_row: Pieces,
+    /// As places among the rows of the experts.
+    pub by_place: Pieces,
+}
+
+impl RoutedAdapters {
+    /// Numbers of 32 bits that it takes, in three slices, for so many choices and groups.
+    pub fn len(choices: usize, groups: usize) -> usize {
+        3 * (choices / 64 + groups) + 2 * choices
+    }
+}
+
+/// Sorts the choices of rows by `adapters [rows]`, each below `count` or [`NO_ADAPTER`].
+///
+/// # Errors
+/// [`crate::GpuError::Argument`] for operands that do not fit; [`crate::GpuError::OutOfMemory`] of the arena.
+pub fn route_adapted(
+    gpu: &Gpu,
+    (routed, shape): (&Routed, ExpertShape),
+    (adapters, n_adapters): (&DeviceSlice<u32>, usize),
+    arena: &mut Arena,
+) -> Result<RoutedAdapters> {
+    const NAME: &str = "sort_choices";
+    let choices = routed.chosen.len();
+    fits(NAME, "adapters", adapters, choices / shape.per_row)?;
+    let groups = n_adapters * shape.experts;
+    let n_pieces = choices / 64 + groups;
+    let by_row = Pieces { list: arena.take(3 * n_pieces)?, rows: arena.take(choices)? };
+    let by_place = Pieces { list: by_row.list.clone(), rows: arena.take(choices)? };
+    let sort = RawSort {
+        chosen: (&routed.chosen).into(),
+        adapters: adapters.into(),
+        rows_of: (&by_row.rows).into(),
+        place_of: (&routed.places).into(),
+        places: (&by_place.rows).into(),
+        pieces: (&by_row.list).into(),
+        choices: count(NAME, choices)?,
+        experts: count(NAME, shape.experts)?,
+        per_row: count(NAME, shape.per_row)?,
+        n_pieces: count(NAME, n_pieces)?,
+    };
+    sort_choices(gpu, &sort, count(NAME, groups)?)?;
+    Ok(RoutedAdapters { by_row, by_place })
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

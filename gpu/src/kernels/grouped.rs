@@ -232,33 +232,62 @@ pub fn expand(
 /// [`crate::GpuError::Argument`] for operands that do not fit.
 pub fn grouped(
     gpu: &Gpu,
-    (x, k): (&DeviceSlice<bf16>, usize),
+    x: (&DeviceSlice<bf16>, usize),
     by: (&Pieces, &Factors),
     store: &Store,
 ) -> Result<()> {
-    let n = by.1.widest;
-    let epilogue = Epilogue { bias: None, store: store.clone() };
-    let of = |x_listed| GroupedOperands {
-        x,
-        x_stride: k,
-        y_stride: n,
-        x_listed,
-        y_listed: false,
-        epilogue: &epilogue,
-    };
     match store {
         Store::Gated { y, .. } => {
-            room("grouped_gated", y, by.0, n / 2)?;
-            launch(gpu, "grouped_gated", by, &of(true))
+            room("grouped_gated", y, by.0, by.1.widest / 2)?;
+            launch_stored(gpu, "grouped_gated", by, (x, true, store))
         }
-        Store::F32 { y, .. } => {
-            room("grouped_f32", y, by.0, n)?;
-            launch(gpu, "grouped_f32", by, &of(false))
-        }
+        Store::F32 { .. } => sums(gpu, by, (x, false, store)),
         Store::Bf16(_) | Store::Add(_) | Store::Relu(_) => {
             Err(argument("grouped", "experts are gated, or f32"))
         }
     }
+}
+
+/// The sums of [`grouped`] before what follows them: from listed rows of `x [rows, k]` to `y [places, n]`.
+///
+/// # Errors
+/// [`crate::GpuError::Argument`] for operands that do not fit.
+pub fn grouped_sums(
+    gpu: &Gpu,
+    x: (&DeviceSlice<bf16>, usize),
+    by: (&Pieces, &Factors),
+    y: &DeviceSlice<f32>,
+) -> Result<()> {
+    sums(gpu, by, (x, true, &Store::F32 { y: y.clone(), cap: 0.0 }))
+}
+
+/// The input with the numbers of a row, whether its rows are listed, and what becomes of the sums.
+type GroupedStore<'a> = ((&'a DeviceSlice<bf16>, usize), bool, &'a Store);
+
+fn sums(gpu: &Gpu, by: (&Pieces, &Factors), of: GroupedStore<'_>) -> Result<()> {
+    const NAME: &str = "grouped_f32";
+    if let Store::F32 { y, .. } = of.2 {
+        room(NAME, y, by.0, by.1.widest)?;
+    }
+    launch_stored(gpu, NAME, by, of)
+}
+
+fn launch_stored(
+    gpu: &Gpu,
+    kernel: &'static str,
+    by: (&Pieces, &Factors),
+    ((x, k), x_listed, store): GroupedStore<'_>,
+) -> Result<()> {
+    let epilogue = Epilogue { bias: None, store: store.clone() };
+    let of = GroupedOperands {
+        x,
+        x_stride: k,
+        y_stride: by.1.widest,
+        x_listed,
+        y_listed: false,
+        epilogue: &epilogue,
+    };
+    launch(gpu, kernel, by, &of)
 }
 
 fn room<T: DeviceNumber>(

@@ -1,4 +1,4 @@
-//! Log-probabilities without a matrix of logits.
+//! Log-probabilities, without a matrix of logits and from one.
 
 use half::bf16;
 
@@ -88,13 +88,57 @@ pub fn logprobs(
     let tiles = count(NAME, n.div_ceil(COLUMNS))?;
     let blocks = [tiles, count(NAME, rows.div_ceil(64))?, 1];
     gpu.launch("logprobs_tiles", Launch { blocks, threads: 256, shared: 61_440 }, &params)?;
-    let merge = RawMergeLogprobs {
-        parts: params.parts,
-        target_logits: params.target_logits,
+    merge(gpu, rooms, y)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+struct RawLogitsTiles {
+    logits: Address,
+    parts: Address,
+    rows: u32,
+    n: u32,
+}
+
+/// [`logprobs`], with its bits, of `logits [R, n]` that were computed before; the logits of the targets lie in `rooms`.
+///
+/// # Errors
+/// [`crate::GpuError::Argument`] for operands that do not fit.
+pub fn logprobs_of(
+    gpu: &Gpu,
+    logits: &DeviceSlice<f32>,
+    rooms: &LogprobRooms,
+    y: &DeviceSlice<f32>,
+) -> Result<()> {
+    const NAME: &str = "logits_tiles";
+    let rows = rooms.targets.len();
+    let n = logits.len().checked_div(rows).unwrap_or(0);
+    fits(NAME, "logits", logits, rows * n)?;
+    fits(NAME, "parts", &rooms.parts, LogprobRooms::parts(rows, n))?;
+    fits(NAME, "y", y, rows * 3)?;
+    let params = RawLogitsTiles {
+        logits: logits.into(),
+        parts: (&rooms.parts).into(),
+        rows: count(NAME, rows)?,
+        n: count(NAME, n)?,
+    };
+    // Sixteen tiles a block.
+    let blocks = [count(NAME, n.div_ceil(16 * COLUMNS))?, params.rows, 1];
+    gpu.launch(NAME, Launch { blocks, threads: 256, shared: 768 }, &params)?;
+    merge(gpu, rooms, y)
+}
+
+/// Merges what tiles gave, in ascending order.
+fn merge(gpu: &Gpu, rooms: &LogprobRooms, y: &DeviceSlice<f32>) -> Result<()> {
+    const NAME: &str = "logprobs_merge";
+    let rows = rooms.targets.len();
+    let params = RawMergeLogprobs {
+        parts: (&rooms.parts).into(),
+        target_logits: (&rooms.targets).into(),
         y: y.into(),
-        rows: params.rows,
-        tiles,
+        rows: count(NAME, rows)?,
+        tiles: count(NAME, rooms.parts.len() / 3 / rows.max(1))?,
     };
     let blocks = [count(NAME, rows.div_ceil(128))?, 1, 1];
-    gpu.launch("logprobs_merge", Launch { blocks, threads: 128, shared: 0 }, &merge)
+    gpu.launch(NAME, Launch { blocks, threads: 128, shared: 0 }, &params)
 }
