@@ -5,13 +5,15 @@ use std::sync::Arc;
 use chat::Folder;
 use gpu::Gpu;
 use gpu_models::{GpuModel, GpuRunner, block_bytes};
-use models::weights::{Compute, NumericsChoice};
+use models::live::LiveWeights;
+use models::weights::{Compute, Numerics, NumericsChoice};
 use models::{BLOCK, ModelConfig, ModelFiles};
 
-use crate::capacity::{Capacity, LEAST_BLOCKS};
+use crate::capacity::{Capacity, LEAST_BLOCKS, engine_config};
 use crate::device::Device;
 use crate::device_model::{DeviceModel, DeviceWeights};
 use crate::device_name::DeviceName;
+use crate::engine::Engine;
 use crate::error::{CardMemory, LoadError};
 
 /// The most KV blocks that are of use on a card: four million tokens.
@@ -60,6 +62,22 @@ pub(crate) fn runner(
     Ok((runner.with_kv(n_blocks)?, n_blocks))
 }
 
+/// Starts the engine of a model whose weights follow variables of the processor.
+pub(crate) fn start_live(
+    gpu: &Gpu,
+    weights: LiveWeights,
+    config: &Arc<ModelConfig>,
+    capacity: Capacity,
+) -> Result<(Engine, Numerics), LoadError> {
+    check_weights(gpu, config)?;
+    let model = Arc::new(GpuModel::load(gpu, config, &mut weights.source())?);
+    let heads = (config.head.has_vocabulary(), model.head_labels());
+    let (runner, n_blocks) = runner((gpu, &model), capacity, config)?;
+    let runner = runner.following(weights);
+    let engine = Engine::start(runner, engine_config(config, capacity, n_blocks, heads))?;
+    Ok((engine, model.numerics()))
+}
+
 fn check_compute(compute: Option<Compute>) -> Result<(), LoadError> {
     match compute {
         None | Some(Compute::Auto | Compute::Bf16) => Ok(()),
@@ -71,7 +89,7 @@ fn check_compute(compute: Option<Compute>) -> Result<(), LoadError> {
 }
 
 /// Bytes of a number of the weights.
-const WEIGHT_BYTES: u64 = 2;
+pub(crate) const WEIGHT_BYTES: u64 = 2;
 
 fn weight_bytes(config: &ModelConfig) -> u64 {
     config.parameters().unwrap_or(u64::MAX).saturating_mul(WEIGHT_BYTES)

@@ -29,8 +29,6 @@ pub struct Engine {
     /// Half as many permits, for batch jobs: see [`Engine::reserve_batch_capacity`].
     batch_priority_permits: Arc<Semaphore>,
     limits: Arc<RequestLimits>,
-    /// Whether the forward sees what is written into the weights.
-    shares_weights: bool,
     meter: Arc<OnceLock<Arc<dyn TokenMeter>>>,
 }
 
@@ -47,7 +45,6 @@ impl Engine {
         config: EngineConfig,
     ) -> Result<Engine, LoadError> {
         let (commands, inbox) = mpsc::channel(COMMANDS);
-        let shares_weights = forward.shares_weights();
         let status = thread::start(forward, &config, inbox).map_err(LoadError::Thread)?;
         Ok(Engine {
             commands,
@@ -55,7 +52,6 @@ impl Engine {
             tokens: Arc::new(Semaphore::new(config.queue_tokens)),
             batch_priority_permits: Arc::new(Semaphore::new(config.queue_tokens / 2)),
             limits: Arc::new(RequestLimits::of(&config)),
-            shares_weights,
             meter: Arc::default(),
         })
     }
@@ -159,11 +155,6 @@ impl Engine {
     /// Number of weight updates so far: see [`Engine::update_weights`].
     pub fn revision(&self) -> u64 {
         self.status.borrow().revision
-    }
-
-    /// Whether the forward sees what is written into the weights.
-    pub(crate) fn shares_weights(&self) -> bool {
-        self.shares_weights
     }
 
     pub(crate) fn commands(&self) -> &mpsc::Sender<Command> {

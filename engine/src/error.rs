@@ -82,12 +82,6 @@ pub enum WeightUpdateError {
     /// The callback panicked; it may have written part of the update.
     #[error("changing the weights panicked: {0}")]
     Panicked(String),
-    /// The weights were copied to a card when the model was loaded: what host code writes is not
-    /// seen there. Nothing was written.
-    #[error(
-        "weights on a card do not change while they are served; load the model on the processor"
-    )]
-    Copied,
     /// The engine is stopping.
     #[error("the engine is shutting down")]
     ShuttingDown,

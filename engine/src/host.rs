@@ -4,12 +4,14 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use chat::{Folder, Tokenizer};
+use gpu::Gpu;
 use models::adapter::{Adapter, Base};
-use models::live::View;
+use models::live::{LiveWeights, View};
 use models::weights::{Checkpoint, Numerics, NumericsChoice};
 use models::{LoadOptions, ModelConfig};
 
 use crate::capacity::Capacity;
+use crate::card;
 use crate::device::Device;
 use crate::device_model::DeviceModel;
 use crate::engine::Engine;
@@ -42,6 +44,8 @@ pub struct LiveSpec {
     /// Decoder and head without gradients: [`models::LiveModel::detached`], or those of a frozen
     /// base whose adapters are trained.
     pub view: View,
+    /// The card that computes with copies of the view's variables; `None` for the processor.
+    pub card: Option<(Gpu, LiveWeights)>,
     /// Its tokenizer and chat template.
     pub tokenizer: Arc<Tokenizer>,
     /// Digest of the initial weights: see [`Model::digest_of`].
@@ -110,24 +114,35 @@ impl Host {
     }
 
     /// Starts an engine over weights that the caller changes by [`Engine::update_weights`]. Nothing
-    /// is copied.
+    /// is copied, except to a card.
     ///
     /// # Errors
-    /// [`LoadError`] if tokenizer and model do not fit, or the KV memory is too small.
+    /// [`LoadError`] if tokenizer and model do not fit, or the memory is too small.
     pub fn live(spec: LiveSpec) -> Result<Host, LoadError> {
         spec.tokenizer.check_against(spec.config.vocab_size)?;
         let parameters = spec.config.parameters().unwrap_or(u64::MAX);
-        let digest: Arc<str> = format!("live:{}", spec.digest).into();
+        let digest = format!("live:{}", spec.digest);
+        let (engine, numerics, bytes_each) = match spec.card {
+            None => {
+                let engine = start(spec.view, &spec.config, spec.capacity)?;
+                (engine, Numerics::F32, size_of::<f32>() as u64)
+            }
+            Some((gpu, weights)) => {
+                let (engine, numerics) =
+                    card::start_live(&gpu, weights, &spec.config, spec.capacity)?;
+                (engine, numerics, card::WEIGHT_BYTES)
+            }
+        };
         Ok(Host {
             name: spec.name.into(),
             folder: None,
-            engine: start(spec.view, &spec.config, spec.capacity)?,
+            engine,
             tokenizer: spec.tokenizer,
             config: spec.config,
-            digest: digest.clone(),
-            files_digest: digest,
-            numerics: NumericsChoice { numerics: Numerics::F32, reason: "weights that change" },
-            weight_bytes: parameters.saturating_mul(size_of::<f32>() as u64),
+            digest: numerics.digest_of(&digest).into(),
+            files_digest: digest.into(),
+            numerics: NumericsChoice { numerics, reason: "weights that change" },
+            weight_bytes: parameters.saturating_mul(bytes_each),
             parameters,
             vocabulary: OnceLock::new(),
         })

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use models::adapter::Adapter;
-use models::batch::{AdapterSlot, Outputs, RaggedBatch};
-use models::{Forward, ModelError};
+use models::batch::AdapterSlot;
+use models::{Forward, ModelError, RowOutput};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 
 use crate::cache::{CacheNamespace, SequenceId};
@@ -19,7 +19,7 @@ use crate::config::EngineConfig;
 use crate::error::{RequestError, panic_message};
 use crate::request::{RequestEvent, RequestOutput, RequestParams, TaskOutput, TokenMeter, Usage};
 use crate::sampling::SampledToken;
-use crate::scheduler::{Scheduler, SchedulerConfig, SchedulerEvent, Sequence};
+use crate::scheduler::{Scheduler, SchedulerConfig, SchedulerEvent, Sequence, Step};
 use crate::status::{AdapterStatus, EngineStatus};
 
 /// Spawns the thread; it ends when all senders of `inbox` are gone, or the forward's device is lost.
@@ -37,7 +37,9 @@ pub(crate) fn start(
                 while let Ok(command) = inbox.try_recv() {
                     core.handle(command);
                 }
-                core.tick(Instant::now());
+                if !core.lost {
+                    core.tick(Instant::now());
+                }
             }
             core.publish();
             if core.lost {
@@ -62,7 +64,8 @@ struct Core<F> {
     slots: HashMap<AdapterSlot, SlotUse>,
     next_id: u64,
     steps: u64,
-    /// Whether the forward's device is lost: no step can succeed before the program restarts.
+    /// Whether the forward's device is lost, or has weights of two updates: no step can succeed
+    /// before the program restarts.
     lost: bool,
     status: watch::Sender<EngineStatus>,
 }
@@ -96,13 +99,14 @@ struct SlotUse {
 
 impl<F: Forward> Core<F> {
     fn new(forward: F, config: &EngineConfig, status: watch::Sender<EngineStatus>) -> Core<F> {
+        let scheduler = Scheduler::new(SchedulerConfig {
+            n_blocks: config.n_blocks,
+            batch_tokens: config.batch_tokens,
+            max_sequences: config.max_sequences,
+        });
         let core = Core {
+            scheduler: scheduler.drawing(forward.draws_tokens()),
             forward,
-            scheduler: Scheduler::new(SchedulerConfig {
-                n_blocks: config.n_blocks,
-                batch_tokens: config.batch_tokens,
-                max_sequences: config.max_sequences,
-            }),
             callers: HashMap::new(),
             deadlines: BTreeSet::new(),
             ticket_dropped: false,
@@ -152,6 +156,12 @@ impl<F: Forward> Core<F> {
         }
         // A guard that was dropped may have written too.
         let reply = resumed.blocking_recv();
+        if let Err(error) = self.forward.reload() {
+            tracing::error!(%error, "the weights of an update did not reach their device");
+            // No step may run on a part of them: callers learn that the engine ends.
+            self.lost = true;
+            return;
+        }
         self.scheduler.invalidate_cache();
         // Published before the reply: a caller that knows this revision must not find an older one
         // in the status.
@@ -168,7 +178,7 @@ impl<F: Forward> Core<F> {
         let Some(step) = self.scheduler.schedule() else {
             return;
         };
-        let outcome = run_forward(&mut self.forward, &step.batch);
+        let outcome = run_forward(&mut self.forward, &step);
         self.steps += 1;
         self.lost = matches!(&outcome, Err(fault) if fault.lost);
         let events = self.scheduler.finish(step, outcome.map_err(|fault| fault.what));
@@ -396,9 +406,9 @@ impl Caller {
     }
 }
 
-/// Runs a batch; a panic is an error of this batch.
-fn run_forward(forward: &mut impl Forward, batch: &RaggedBatch) -> Result<Outputs, StepFault> {
-    match catch_unwind(AssertUnwindSafe(|| forward.forward(batch))) {
+/// Runs a step; a panic is an error of this step.
+fn run_forward(forward: &mut impl Forward, step: &Step) -> Result<Vec<RowOutput>, StepFault> {
+    match catch_unwind(AssertUnwindSafe(|| forward.forward_drawing(&step.batch, &step.draws))) {
         Ok(outputs) => outputs.map_err(|error| StepFault {
             what: error.to_string(),
             lost: matches!(error, ModelError::Device { lost: true, .. }),

@@ -1,7 +1,7 @@
 //! Changes the weights of a running engine.
 //!
 //! The engine's thread pauses between two steps while the weights are written, so that no step runs
-//! on a partial update. Then everything computed under the old weights is invalidated: no cached
+//! on a partial update. On a card they are then copied there, into the memory that they have. Then everything computed under the old weights is invalidated: no cached
 //! prefix is used again, rows are read anew, and generations continue from their tokens,
 //! recomputed. Each update makes a new revision.
 
@@ -36,14 +36,13 @@ impl Engine {
     ///
     /// # Errors
     /// [`WeightUpdateError::Panicked`] if `change` panics; the engine continues under a new
-    /// revision with whatever was written. [`WeightUpdateError::Copied`] for a model on a card;
-    /// `change` did not run. [`WeightUpdateError::ShuttingDown`] if the thread is gone; then
-    /// `change` did not run, unless the thread ended during it.
+    /// revision with whatever was written. [`WeightUpdateError::ShuttingDown`] if the thread is
+    /// gone; then `change` did not run, unless the thread ended during it, or could not copy the
+    /// weights to its card, which is lost.
     pub async fn update_weights<T>(
         &self,
         change: impl FnOnce() -> T,
     ) -> Result<WeightUpdate<T>, WeightUpdateError> {
-        self.check_shared()?;
         let (reply, paused) = oneshot::channel();
         let sent = self.commands().send(Command::PauseForWeightUpdate { reply }).await;
         sent.map_err(|_| WeightUpdateError::ShuttingDown)?;
@@ -64,7 +63,6 @@ impl Engine {
         &self,
         change: impl FnOnce() -> T,
     ) -> Result<WeightUpdate<T>, WeightUpdateError> {
-        self.check_shared()?;
         let (reply, paused) = oneshot::channel();
         let sent = self.commands().blocking_send(Command::PauseForWeightUpdate { reply });
         sent.map_err(|_| WeightUpdateError::ShuttingDown)?;
@@ -72,10 +70,6 @@ impl Engine {
         let outcome = catch_panic(change);
         let revision = guard.resume().blocking_recv();
         finished(outcome, revision.ok())
-    }
-
-    fn check_shared(&self) -> Result<(), WeightUpdateError> {
-        if self.shares_weights() { Ok(()) } else { Err(WeightUpdateError::Copied) }
     }
 }
 

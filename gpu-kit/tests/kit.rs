@@ -110,15 +110,19 @@ fn the_page_has_the_tables_of_the_runs() {
 #[test]
 fn a_card_that_cannot_be_opened_and_a_part_that_is_unknown_are_errors() {
     let Some(emulator) = emulator() else { return };
-    let run = |index: usize, part: &str| {
+    let kit = |index: usize, part: &str| {
         let mut kit = Command::new(env!("CARGO_BIN_EXE_gpu-kit"));
-        kit.args(of_card(emulator, index)).args(["--small", part]).output().expect("it runs")
+        kit.args(of_card(emulator, index)).args(["--small", part]);
+        kit
     };
+    let run = |index: usize, part: &str| kit(index, part).output().expect("it runs");
     let check = |output: Output, code: i32, expected: &str| {
         assert_eq!(output.status.code(), Some(code), "{}", text(&output));
         assert!(text(&output).contains(expected), "{}", text(&output));
     };
     check(run(99, "card"), 1, "there is no card cuda:99");
+    let old = kit(0, "card").env("EMULATED_CUDA_VERSION", "11040").output().expect("it runs");
+    check(old, 1, "the CUDA driver is of version 11.4, and 12.0 is needed");
     check(run(0, "weather"), 2, "there is no part weather");
     check(run(NULL, "host"), 0, "\"forward, ms\"");
 }

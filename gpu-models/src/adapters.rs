@@ -1,31 +1,40 @@
 //! The factors of adapters on a card, by the places of a model that they change.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use gpu::kernels::{Factor, Factors, Pieces, expand, shrink};
 use gpu::{DeviceSlice, Gpu};
 use half::bf16;
+use models::Result;
 use models::adapter::{Adapter, AdapterTable};
 use models::batch::AdapterSlot;
 use models::weights::{Projection, Site};
-use models::{ModelError, Result};
 
 use crate::axis::{Axis, FusedRows};
 use crate::error::device;
 use crate::head::GpuHead;
+use crate::weights::{Held, Uploads};
 
-/// Matrices that are multiplied together, as adapters change them: one pair of factors an adapter, in which the ranks of
-/// its sites follow each other.
+/// Matrices that are multiplied together, as adapters change them: one pair of factors an adapter and group, in which the
+/// ranks of its sites follow each other.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
-    /// The site of each matrix.
-    pub(crate) sites: Vec<Site>,
+    /// The site of each matrix, by group: one for each expert, or one group.
+    pub(crate) groups: Vec<Vec<Site>>,
     /// Where the matrices' rows lie.
     pub(crate) rows: FusedRows,
     /// Their input. At the embedding, tokens: the first factor has a row for each.
     pub(crate) columns: Axis,
     /// On the update.
     pub(crate) scale: f32,
+}
+
+impl Place {
+    fn is_of_experts(&self) -> bool {
+        use Projection::{ExpertDown, ExpertGate, ExpertUp};
+        matches!(self.groups[0][0], Site::Layer(_, ExpertGate(_) | ExpertUp(_) | ExpertDown(_)))
+    }
 }
 
 /// An index into [`Places`].
@@ -42,9 +51,11 @@ impl Places {
         PlaceId(self.0.len() - 1)
     }
 
-    /// The most outputs of a place within the layers.
+    /// The most outputs of a place within the layers, but of experts.
     pub(crate) fn widest_of_layers(&self) -> usize {
-        let in_layers = |place: &&Place| matches!(place.sites[..], [Site::Layer(..), ..]);
+        let in_layers = |place: &&Place| {
+            matches!(place.groups[0][0], Site::Layer(..)) && !place.is_of_experts()
+        };
         self.0.iter().filter(in_layers).map(|place| place.rows.total()).max().unwrap_or(0)
     }
 }
@@ -57,10 +68,14 @@ struct Pair {
 }
 
 /// All adapters at a place.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct PlaceFactors {
-    /// By slot.
+    /// By slot and group.
     pairs: Vec<Option<Pair>>,
+    /// Groups of a slot.
+    groups: usize,
+    /// Whether rows are choices of experts.
+    of_experts: bool,
     /// On the card; `None` where no adapter changes the place.
     tables: Option<(Factors, Factors)>,
 }
@@ -72,36 +87,67 @@ pub(crate) struct Adapters {
     places: Vec<PlaceFactors>,
     /// By slot.
     heads: Vec<Option<GpuHead>>,
+    /// By slot.
+    held: Vec<Held>,
+}
+
+/// An adapter's head, and its pairs of factors by place and group.
+type OnCard = (Option<GpuHead>, Vec<Vec<Option<Pair>>>);
+
+/// Puts an adapter on a card.
+fn put(
+    uploads: &mut Uploads<'_>,
+    (places, hidden): (&Places, Axis),
+    adapter: &Adapter,
+) -> Result<OnCard> {
+    let head = adapter.head.as_ref().map(|head| GpuHead::of(uploads, head, hidden)).transpose()?;
+    let mut of_place = |place: &Place| -> Result<Vec<Option<Pair>>> {
+        place.groups.iter().map(|sites| pair(uploads, (place, sites), adapter)).collect()
+    };
+    Ok((head, places.0.iter().map(&mut of_place).collect::<Result<_>>()?))
 }
 
 impl Adapters {
     pub(crate) fn new(places: &Places) -> Adapters {
         Adapters {
             table: AdapterTable::default(),
-            places: places.0.iter().map(|_| PlaceFactors::default()).collect(),
+            places: places.0.iter().map(PlaceFactors::new).collect(),
             heads: Vec::new(),
+            held: Vec::new(),
         }
+    }
+
+    /// Puts the numbers that adapters have by now over those that they had.
+    ///
+    /// # Errors
+    /// [`models::ModelError::Device`]. Numbers are then of both times.
+    pub(crate) fn rewrite(&self, gpu: &Gpu, shape: (&Places, Axis)) -> Result<()> {
+        for (slot, held) in (0..).map(AdapterSlot).zip(&self.held) {
+            if let Some(adapter) = self.table.get(slot) {
+                put(&mut Uploads::again(gpu, held), shape, adapter)?;
+            }
+        }
+        Ok(())
     }
 
     /// Uploads an adapter and adds it.
     ///
     /// # Errors
-    /// [`ModelError::Unavailable`] for an adapter on experts, [`ModelError::Device`] where memory is full; nothing is then
-    /// added.
+    /// [`models::ModelError::Device`] where memory is full; nothing is then added.
     pub(crate) fn insert(
         &mut self,
         gpu: &Gpu,
-        (places, hidden): (&Places, Axis),
+        shape: (&Places, Axis),
         adapter: Arc<Adapter>,
     ) -> Result<AdapterSlot> {
-        refuse_experts(&adapter)?;
-        let head = adapter.head.as_ref().map(|head| GpuHead::of(gpu, head, hidden)).transpose()?;
-        let pairs: Vec<Option<Pair>> =
-            places.0.iter().map(|place| pair(gpu, place, &adapter)).collect::<Result<_>>()?;
+        let mut uploads = Uploads::new(gpu);
+        let (head, pairs) = put(&mut uploads, shape, &adapter)?;
         let slot = self.table.insert(adapter);
         let at = slot.0 as usize;
         self.heads.resize(self.heads.len().max(at + 1), None);
         self.heads[at] = head;
+        self.held.resize_with(self.held.len().max(at + 1), Held::default);
+        self.held[at] = uploads.into_held();
         match self.fill(gpu, at, pairs) {
             Ok(()) => Ok(slot),
             Err(error) => {
@@ -111,12 +157,13 @@ impl Adapters {
         }
     }
 
-    fn fill(&mut self, gpu: &Gpu, slot: usize, pairs: Vec<Option<Pair>>) -> Result<()> {
-        for (of_place, pair) in self.places.iter_mut().zip(pairs) {
-            of_place.pairs.resize(of_place.pairs.len().max(slot + 1), None);
+    fn fill(&mut self, gpu: &Gpu, slot: usize, pairs: Vec<Vec<Option<Pair>>>) -> Result<()> {
+        for (of_place, pairs) in self.places.iter_mut().zip(pairs) {
+            let own = of_place.own(slot);
+            of_place.pairs.resize(of_place.pairs.len().max(own.end), None);
             // A table has an entry for each slot.
-            let changes = pair.is_some() || of_place.tables.is_some();
-            of_place.pairs[slot] = pair;
+            let changes = pairs.iter().any(Option::is_some) || of_place.tables.is_some();
+            of_place.pairs[own].clone_from_slice(&pairs);
             if changes {
                 of_place.tables = of_place.build(gpu)?;
             }
@@ -129,12 +176,14 @@ impl Adapters {
         let removed = self.table.remove(slot)?;
         let at = slot.0 as usize;
         self.heads[at] = None;
+        self.held[at] = Held::default();
         for of_place in &mut self.places {
-            let pair = of_place.pairs.get_mut(at).and_then(Option::take);
-            // Where a table cannot be made, the old one stays, whose entry no batch names.
-            if pair.is_some()
-                && let Ok(tables) = of_place.build(gpu)
-            {
+            let changes = of_place.changes(at);
+            let own = of_place.own(at);
+            // Nothing is there where its insertion failed before.
+            of_place.pairs.get_mut(own).unwrap_or_default().fill(None);
+            // Where a table cannot be made, the old one stays, whose entries no batch names.
+            if changes && let Ok(tables) = of_place.build(gpu) {
                 of_place.tables = tables;
             }
         }
@@ -151,10 +200,19 @@ impl Adapters {
         self.heads.iter().flatten()
     }
 
-    /// Numbers of a row between the factors, of the deepest adapter anywhere; 0 without adapters.
-    pub(crate) fn deepest(&self) -> usize {
-        let tables = self.places.iter().filter_map(|place| place.tables.as_ref());
-        tables.map(|(_, b)| b.deepest()).max().unwrap_or(0)
+    /// Numbers between the factors of a step of `rows` rows, each of `per_row` choices of experts; 0 without adapters.
+    pub(crate) fn between(&self, rows: usize, per_row: usize) -> usize {
+        let of_place = |place: &PlaceFactors| {
+            let rows = if place.of_experts { rows * per_row } else { rows };
+            place.tables.as_ref().map(|(_, b)| rows * b.deepest())
+        };
+        self.places.iter().filter_map(of_place).max().unwrap_or(0)
+    }
+
+    /// Groups of the adapters on experts; `None` without any.
+    pub(crate) fn expert_groups(&self) -> Option<usize> {
+        let changed = |place: &&PlaceFactors| place.of_experts && place.tables.is_some();
+        self.places.iter().filter(changed).map(|place| place.pairs.len()).max()
     }
 
     /// What the adapters of a step change at a place; `None` for nothing.
@@ -164,16 +222,43 @@ impl Adapters {
         slots: &[AdapterSlot],
         rooms: ChangeRooms<'a>,
     ) -> Option<Change<'a>> {
-        let of_place = &self.places[place.0];
-        let changes =
-            |slot: &AdapterSlot| of_place.pairs.get(slot.0 as usize).is_some_and(Option::is_some);
-        let (a, b) = of_place.tables.as_ref().filter(|_| slots.iter().any(changes))?;
+        let (a, b) = self.factors(place, slots)?;
         let ChangeRooms { pieces, sums, between } = rooms;
         Some(Change { pieces, a, b, sums, between })
+    }
+
+    /// The factors at a place, if an adapter of a step changes it.
+    pub(crate) fn factors(
+        &self,
+        place: PlaceId,
+        slots: &[AdapterSlot],
+    ) -> Option<(&Factors, &Factors)> {
+        let of_place = &self.places[place.0];
+        let is_changed = || slots.iter().any(|slot| of_place.changes(slot.0 as usize));
+        of_place.tables.as_ref().filter(|_| is_changed()).map(|(a, b)| (a, b))
     }
 }
 
 impl PlaceFactors {
+    fn new(place: &Place) -> PlaceFactors {
+        PlaceFactors {
+            pairs: Vec::new(),
+            groups: place.groups.len(),
+            of_experts: place.is_of_experts(),
+            tables: None,
+        }
+    }
+
+    /// Where the pairs of a slot lie.
+    fn own(&self, slot: usize) -> Range<usize> {
+        slot * self.groups..(slot + 1) * self.groups
+    }
+
+    /// Whether the adapter in a slot changes the place.
+    fn changes(&self, slot: usize) -> bool {
+        self.pairs.get(self.own(slot)).is_some_and(|pairs| pairs.iter().any(Option::is_some))
+    }
+
     fn build(&self, gpu: &Gpu) -> Result<Option<(Factors, Factors)>> {
         if self.pairs.iter().all(Option::is_none) {
             return Ok(None);
@@ -240,24 +325,15 @@ impl Change<'_> {
     }
 }
 
-fn refuse_experts(adapter: &Adapter) -> Result<()> {
-    let on_experts = |site: &&Site| {
-        use Projection::{ExpertDown, ExpertGate, ExpertUp};
-        matches!(site, Site::Layer(_, ExpertGate(_) | ExpertUp(_) | ExpertDown(_)))
-    };
-    match adapter.pairs.keys().find(on_experts) {
-        None => Ok(()),
-        Some(site) => Err(ModelError::Unavailable {
-            requested: format!("adapter at {site} on a card"),
-            available: "adapters of all layers but experts".into(),
-        }),
-    }
-}
-
 /// The factors of an adapter at a place: `A [R, columns]` and `B [rows, R]`, with the ranks of its sites one after the other
 /// in `R`, padded to a multiple of 8. `B` has the scale.
-fn pair(gpu: &Gpu, place: &Place, adapter: &Adapter) -> Result<Option<Pair>> {
-    let sites = place.sites.iter().enumerate();
+fn pair(
+    uploads: &mut Uploads<'_>,
+    (place, sites): (&Place, &[Site]),
+    adapter: &Adapter,
+) -> Result<Option<Pair>> {
+    let is_embedding = sites == [Site::Embedding];
+    let sites = sites.iter().enumerate();
     let changed: Vec<_> =
         sites.filter_map(|(part, site)| Some((part, adapter.pairs.get(site)?))).collect();
     if changed.is_empty() {
@@ -265,7 +341,6 @@ fn pair(gpu: &Gpu, place: &Place, adapter: &Adapter) -> Result<Option<Pair>> {
     }
     let ranks: usize = changed.iter().map(|(_, pair)| pair.b.k()).sum();
     let depth = ranks.next_multiple_of(8);
-    let is_embedding = place.sites == [Site::Embedding];
     let width = if is_embedding { depth } else { place.columns.padded() };
     let mut a = vec![bf16::ZERO; width * if is_embedding { place.columns.len() } else { depth }];
     let mut b = vec![bf16::ZERO; place.rows.total() * depth];
@@ -290,9 +365,9 @@ fn pair(gpu: &Gpu, place: &Place, adapter: &Adapter) -> Result<Option<Pair>> {
         }
         at += rank;
     }
-    Ok(Some(Pair { a: factor(gpu, &a, width)?, b: factor(gpu, &b, depth)? }))
+    Ok(Some(Pair { a: factor(uploads, &a, width)?, b: factor(uploads, &b, depth)? }))
 }
 
-fn factor(gpu: &Gpu, numbers: &[bf16], k: usize) -> Result<Factor> {
-    Ok(Factor { w: gpu.upload(numbers).map_err(device)?, k, scale: 1.0 })
+fn factor(uploads: &mut Uploads<'_>, numbers: &[bf16], k: usize) -> Result<Factor> {
+    Ok(Factor { w: uploads.put(numbers)?, k, scale: 1.0 })
 }

@@ -7,7 +7,7 @@ use models::Result;
 use models::head::Head;
 
 use crate::axis::Axis;
-use crate::error::device;
+use crate::weights::Uploads;
 
 /// One linear layer, or two with a `ReLU` between.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ struct HeadLayer {
 
 impl GpuHead {
     /// Uploads a head over hidden states of this axis.
-    pub(crate) fn of(gpu: &Gpu, head: &Head, hidden: Axis) -> Result<GpuHead> {
+    pub(crate) fn of(uploads: &mut Uploads<'_>, head: &Head, hidden: Axis) -> Result<GpuHead> {
         let n_layers = head.layers().count();
         let mut columns = hidden;
         let mut layers = Vec::with_capacity(n_layers);
@@ -46,10 +46,10 @@ impl GpuHead {
                 Some(bias) => {
                     let mut numbers = bias.to_vec1::<f32>()?;
                     numbers.resize(n, 0.0);
-                    Some(gpu.upload(&numbers).map_err(device)?)
+                    Some(uploads.put(&numbers)?)
                 }
             };
-            layers.push(HeadLayer { weight: gpu.upload(&numbers).map_err(device)?, bias, n, k });
+            layers.push(HeadLayer { weight: uploads.put(&numbers)?, bias, n, k });
             columns = rows;
         }
         Ok(GpuHead { layers })

@@ -18,44 +18,45 @@ use crate::head::GpuHead;
 use crate::kv::head_shape;
 use crate::layer::Layer;
 use crate::rooms::{ExpertWidths, HeadWidths, Widths};
-use crate::weights::Upload;
+use crate::weights::{Held, Upload, Uploads};
 
 /// Embedding, layers, final norm and head on a card.
 #[derive(Debug)]
 pub struct GpuModel {
     pub(crate) gpu: Gpu,
     pub(crate) config: Arc<ModelConfig>,
+    pub(crate) weights: Weights,
+    held: Held,
+    pub(crate) ropes: Vec<Rotation>,
+    /// The shapes of attention: one for each window of the layers.
+    pub(crate) attention: Vec<AttentionShape>,
+    pub(crate) widths: Widths,
+    pub(crate) flags: DeviceSlice<u32>,
+}
+
+/// What a model has of its files.
+#[derive(Debug)]
+pub(crate) struct Weights {
     /// `[vocab, hidden]`.
     pub(crate) embedding: DeviceSlice<bf16>,
     /// The vocabulary head where it is not the embedding.
     own_vocabulary: Option<DeviceSlice<bf16>>,
     pub(crate) layers: Vec<Layer>,
     pub(crate) norm: RowNorm,
-    pub(crate) ropes: Vec<Rotation>,
     pub(crate) head: Option<GpuHead>,
     pub(crate) places: Places,
     pub(crate) embedding_place: PlaceId,
     pub(crate) vocabulary_place: PlaceId,
-    /// The shapes of attention: one for each window of the layers.
-    pub(crate) attention: Vec<AttentionShape>,
-    pub(crate) widths: Widths,
+    /// The different windows of the layers.
+    windows: Vec<Option<usize>>,
     pub(crate) hidden: Axis,
-    pub(crate) flags: DeviceSlice<u32>,
 }
 
-impl GpuModel {
-    /// Uploads the weights of a source, one matrix at a time, and tables of the cosines and sines of all positions.
-    ///
-    /// # Errors
-    /// Those of the source; [`ModelError::Device`] where memory is full; [`ModelError::Unavailable`] for what the kernels
-    /// do not take: heads of more than 256 numbers, more than 64 query heads over one key head, more than 1,024 experts.
-    pub fn load(
-        gpu: &Gpu,
+impl Weights {
+    fn load(
+        upload: &mut Upload<'_, impl WeightSource>,
         config: &Arc<ModelConfig>,
-        source: &mut impl WeightSource,
-    ) -> Result<GpuModel> {
-        check(config)?;
-        let mut upload = Upload { gpu, source };
+    ) -> Result<Weights> {
         let hidden = Axis::whole(config.hidden_size);
         let vocabulary = FusedRows::one(Axis::exact(config.vocab_size));
         let mut places = Places::default();
@@ -71,40 +72,73 @@ impl GpuModel {
             has_own.then(|| upload.matrix(&[Param::Vocab], &vocabulary, hidden)).transpose()?;
         let mut layers = Vec::with_capacity(config.layers.len());
         for index in 0..config.layers.len() {
-            layers.push(Layer::load(&mut upload, (config, index), &windows, &mut places)?);
+            layers.push(Layer::load(upload, (config, index), &windows, &mut places)?);
         }
         let norm = upload.norm(Param::FinalNorm, hidden, config.norm)?;
-        let ropes = rotations(&mut upload, config)?;
         let head = Head::load(config.head, config.hidden_size, upload.source)?;
+        let head = head.map(|head| GpuHead::of(&mut upload.uploads, &head, hidden)).transpose()?;
         let embedding_place = places.add(Place {
-            sites: vec![Site::Embedding],
+            groups: vec![vec![Site::Embedding]],
             rows: FusedRows::one(hidden),
             columns: Axis::exact(config.vocab_size),
             scale: config.embedding_scale.unwrap_or(1.0),
         });
         let vocabulary_place = places.add(Place {
-            sites: vec![Site::Vocab],
+            groups: vec![vec![Site::Vocab]],
             rows: vocabulary,
             columns: hidden,
             scale: 1.0,
         });
-        Ok(GpuModel {
+        Ok(Weights {
             embedding,
             own_vocabulary,
             layers,
             norm,
-            ropes,
-            head: head.map(|head| GpuHead::of(gpu, &head, hidden)).transpose()?,
+            head,
+            places,
             embedding_place,
             vocabulary_place,
-            attention: windows.into_iter().map(|window| attention(config, window)).collect(),
-            widths: widths(config, &places),
-            places,
+            windows,
             hidden,
+        })
+    }
+}
+
+impl GpuModel {
+    /// Uploads the weights of a source, one matrix at a time, and tables of the cosines and sines of all positions.
+    ///
+    /// # Errors
+    /// Those of the source; [`ModelError::Device`] where memory is full; [`ModelError::Unavailable`] for what the kernels
+    /// do not take: heads of more than 256 numbers, more than 64 query heads over one key head, more than 1,024 experts.
+    pub fn load(
+        gpu: &Gpu,
+        config: &Arc<ModelConfig>,
+        source: &mut impl WeightSource,
+    ) -> Result<GpuModel> {
+        check(config)?;
+        let mut upload = Upload { gpu, source, uploads: Uploads::new(gpu) };
+        let weights = Weights::load(&mut upload, config)?;
+        let held = upload.uploads.into_held();
+        Ok(GpuModel {
+            attention: weights.windows.iter().map(|window| attention(config, *window)).collect(),
+            widths: widths(config, &weights.places),
+            ropes: rotations(gpu, config)?,
+            weights,
+            held,
             flags: gpu.upload(&[0]).map_err(device)?,
             gpu: gpu.clone(),
             config: config.clone(),
         })
+    }
+
+    /// Writes the weights of a source over those that it has.
+    ///
+    /// # Errors
+    /// Those of the source; [`ModelError::Device`]. The weights are then of both sources.
+    pub(crate) fn rewrite(&self, source: &mut impl WeightSource) -> Result<()> {
+        let uploads = Uploads::again(&self.gpu, &self.held);
+        let mut upload = Upload { gpu: &self.gpu, source, uploads };
+        Weights::load(&mut upload, &self.config).map(drop)
     }
 
     /// [`GpuModel::load`] of a model's files.
@@ -124,7 +158,7 @@ impl GpuModel {
 
     /// Outputs of the model's own head; `None` without one.
     pub fn head_labels(&self) -> Option<usize> {
-        self.head.as_ref().map(GpuHead::n_labels)
+        self.weights.head.as_ref().map(GpuHead::n_labels)
     }
 
     pub(crate) fn heads(&self) -> HeadShape {
@@ -138,7 +172,7 @@ impl GpuModel {
 
     /// `[vocab, hidden]`.
     pub(crate) fn vocabulary(&self) -> &DeviceSlice<bf16> {
-        self.own_vocabulary.as_ref().unwrap_or(&self.embedding)
+        self.weights.own_vocabulary.as_ref().unwrap_or(&self.weights.embedding)
     }
 
     /// Logits `[rows, columns]` of `x [rows, hidden]`: over the vocabulary, or over some of its tokens.
@@ -149,7 +183,7 @@ impl GpuModel {
         (y, cap): (&DeviceSlice<f32>, f32),
     ) -> gpu::Result<()> {
         let epilogue = Epilogue { bias: None, store: Store::F32 { y: y.clone(), cap } };
-        product(&self.gpu, (x, self.vocabulary()), self.hidden.padded(), columns, &epilogue)
+        product(&self.gpu, (x, self.vocabulary()), self.weights.hidden.padded(), columns, &epilogue)
     }
 }
 
@@ -187,16 +221,13 @@ fn attention(config: &ModelConfig, window: Option<usize>) -> AttentionShape {
     }
 }
 
-fn rotations(
-    upload: &mut Upload<'_, impl WeightSource>,
-    config: &ModelConfig,
-) -> Result<Vec<Rotation>> {
+fn rotations(gpu: &Gpu, config: &ModelConfig) -> Result<Vec<Rotation>> {
     let positions: Vec<u32> = (0..).take(config.max_positions).collect();
     let rotation = |rope| {
         let table = Rope::new(rope).table(&positions);
         Ok(Rotation {
-            cosines: upload.put(&table.cos)?,
-            sines: upload.put(&table.sin)?,
+            cosines: gpu.upload(&table.cos).map_err(device)?,
+            sines: gpu.upload(&table.sin).map_err(device)?,
             half: table.half,
         })
     };

@@ -1,7 +1,8 @@
 //! A step's outputs by kind, in parts of at most [`MAX_ROWS`] rows, staged.
 
-use gpu::kernels::Pieces;
+use gpu::kernels::{Draws, Pieces, RowDraw};
 use gpu::{DeviceSlice, Staging};
+use models::TokenDraw;
 use models::adapter::AdapterTable;
 use models::batch::{AdapterSlot, RaggedBatch};
 use models::runner::{HeadOf, OutputGroup, groups, logprob_targets};
@@ -30,29 +31,73 @@ pub(crate) enum OutputKind {
         targets: Option<DeviceSlice<u32>>,
     },
     Logprob(DeviceSlice<u32>),
-    /// Logits of the vocabulary under adapters that change it: the rows of each adapter, and the adapters.
-    Adapted(Pieces, Vec<AdapterSlot>),
+    /// Logits of the vocabulary under adapters that change it.
+    Adapted(VocabularyChanges),
+    /// A token of each row.
+    Draw(StagedDraws, Option<VocabularyChanges>),
+}
+
+/// The rows of each adapter that changes the vocabulary head, and the adapters.
+#[derive(Debug)]
+pub(crate) struct VocabularyChanges {
+    pub(crate) pieces: Pieces,
+    pub(crate) slots: Vec<AdapterSlot>,
+}
+
+#[derive(Debug)]
+pub(crate) struct StagedDraws {
+    pub(crate) draws: Draws,
+    /// `[rows, ⌈vocabulary / 32⌉]`: a bit for each token that may be drawn; `None` for all.
+    pub(crate) allowed: Option<DeviceSlice<u32>>,
+    /// Of each row, whether its log-probability is requested.
+    pub(crate) logprobs: Vec<bool>,
+}
+
+impl StagedDraws {
+    fn stage(draws: &[&TokenDraw], staging: &mut Staging) -> gpu::Result<StagedDraws> {
+        let masks: Vec<u32> =
+            draws.iter().filter_map(|draw| draw.allowed.as_deref()).flatten().copied().collect();
+        let of_rows: Vec<RowDraw> = draws.iter().map(|draw| row_draw(draw)).collect();
+        Ok(StagedDraws {
+            draws: Draws::stage(&of_rows, staging)?,
+            allowed: if masks.is_empty() { None } else { Some(staging.put(&masks)?) },
+            logprobs: draws.iter().map(|draw| draw.logprob).collect(),
+        })
+    }
+}
+
+fn row_draw(draw: &TokenDraw) -> RowDraw {
+    match draw.random {
+        None => RowDraw::Greedy,
+        Some(random) => RowDraw::Weighted {
+            temperature: random.temperature,
+            top_k: random.top_k,
+            top_p: random.top_p,
+            least: random.least_weight,
+            random: random.bits,
+        },
+    }
 }
 
 impl OutputPlan {
-    /// Stages the outputs of a batch, whose rows with outputs are `kept`.
+    /// Stages the outputs of a batch, whose rows with outputs are `kept`; `draws` has an entry for each output, or none.
     pub(crate) fn stage_all(
-        batch: &RaggedBatch,
+        (batch, draws): (&RaggedBatch, &[Option<TokenDraw>]),
         kept: &[u32],
         adapters: &AdapterTable,
         staging: &mut Staging,
     ) -> gpu::Result<Vec<OutputPlan>> {
         let mut plans = Vec::new();
         for (group, at) in groups(batch, adapters) {
-            for at in at.chunks(MAX_ROWS) {
-                plans.push(OutputPlan::stage(batch, kept, (&group, at), staging)?);
+            for at in by_draw(at, draws).iter().flat_map(|at| at.chunks(MAX_ROWS)) {
+                plans.push(OutputPlan::stage((batch, draws), kept, (&group, at), staging)?);
             }
         }
         Ok(plans)
     }
 
     fn stage(
-        batch: &RaggedBatch,
+        (batch, draws): (&RaggedBatch, &[Option<TokenDraw>]),
         kept: &[u32],
         (group, at): (&OutputGroup<'_>, &[usize]),
         staging: &mut Staging,
@@ -75,16 +120,16 @@ impl OutputPlan {
                 }
             }
             OutputGroup::Logprob => OutputKind::Logprob(staging.put(&logprob_targets(batch, at))?),
-            OutputGroup::Adapted => {
-                let slots: Vec<AdapterSlot> = at
-                    .iter()
-                    .filter_map(|at| batch.adapters[batch.rows[*at].sequence as usize])
-                    .collect();
-                let rows: Vec<[u32; 1]> = (0..).map(|row| [row]).take(at.len()).collect();
-                let of_row: Vec<(u32, &[u32])> =
-                    slots.iter().zip(&rows).map(|(slot, row)| (slot.0, &row[..])).collect();
-                OutputKind::Adapted(Pieces::stage(&of_row, staging)?, slots)
+            OutputGroup::Adapted => OutputKind::Adapted(changes(batch, at, staging)?),
+        };
+        let of_rows: Vec<&TokenDraw> =
+            at.iter().filter_map(|at| draws.get(*at)?.as_ref()).collect();
+        let kind = match kind {
+            kind if of_rows.is_empty() => kind,
+            OutputKind::Adapted(changes) => {
+                OutputKind::Draw(StagedDraws::stage(&of_rows, staging)?, Some(changes))
             }
+            _ => OutputKind::Draw(StagedDraws::stage(&of_rows, staging)?, None),
         };
         Ok(OutputPlan { at: at.to_vec(), index: staging.put(&index)?, kind })
     }
@@ -93,4 +138,27 @@ impl OutputPlan {
     pub(crate) fn rows(&self) -> usize {
         self.at.len()
     }
+}
+
+/// The outputs without a draw, those with one, and those with a mask.
+fn by_draw(at: Vec<usize>, draws: &[Option<TokenDraw>]) -> [Vec<usize>; 3] {
+    let mut parts = [Vec::new(), Vec::new(), Vec::new()];
+    for at in at {
+        let draw = draws.get(at).and_then(Option::as_ref);
+        parts[draw.map_or(0, |draw| 1 + usize::from(draw.allowed.is_some()))].push(at);
+    }
+    parts
+}
+
+fn changes(
+    batch: &RaggedBatch,
+    at: &[usize],
+    staging: &mut Staging,
+) -> gpu::Result<VocabularyChanges> {
+    let slots: Vec<AdapterSlot> =
+        at.iter().filter_map(|at| batch.adapters[batch.rows[*at].sequence as usize]).collect();
+    let rows: Vec<[u32; 1]> = (0..).map(|row| [row]).take(at.len()).collect();
+    let of_row: Vec<(u32, &[u32])> =
+        slots.iter().zip(&rows).map(|(slot, row)| (slot.0, &row[..])).collect();
+    Ok(VocabularyChanges { pieces: Pieces::stage(&of_row, staging)?, slots })
 }

@@ -1,20 +1,24 @@
 //! Outputs of rows: gathered, and computed by kind.
 
 use gpu::DeviceSlice;
-use gpu::kernels::{Epilogue, Floats, LogprobRooms, Pieces, Store, cast, finish, gather, logprobs};
+use gpu::kernels::{
+    Epilogue, Floats, LogprobRooms, NO_TOKEN, Store, cast, draw, finish, gather, logprobs,
+    logprobs_of,
+};
 use half::bf16;
-use models::batch::{AdapterSlot, Output, RaggedBatch};
+use models::batch::{Output, RaggedBatch};
 use models::runner::{HeadOf, from_logits};
+use models::{DrawnToken, RowOutput};
 
 use crate::adapters::{Adapters, ChangeRooms};
 use crate::head::GpuHead;
 use crate::model::GpuModel;
-use crate::output_plan::{MAX_ROWS, OutputKind, OutputPlan};
+use crate::output_plan::{MAX_ROWS, OutputKind, OutputPlan, StagedDraws, VocabularyChanges};
 use crate::rooms::Rooms;
 
 /// Numbers that the part needs: f32 and bf16.
 pub(crate) fn sizes(plan: &OutputPlan, model: &GpuModel, adapters: &Adapters) -> (usize, usize) {
-    let (rows, hidden) = (plan.at.len(), model.hidden.padded());
+    let (rows, hidden) = (plan.at.len(), model.weights.hidden.padded());
     let vocabulary = model.config.vocab_size;
     let of_targets = LogprobRooms::parts(rows, vocabulary) + 4 * rows;
     let (f32s, inner) = match &plan.kind {
@@ -23,7 +27,8 @@ pub(crate) fn sizes(plan: &OutputPlan, model: &GpuModel, adapters: &Adapters) ->
             let head = head_of(*of, model, adapters);
             (rows * head.map_or(0, GpuHead::n_labels), rows * head.map_or(0, GpuHead::inner))
         }
-        OutputKind::Vocab | OutputKind::Adapted(..) => (rows * vocabulary, 0),
+        OutputKind::Vocab | OutputKind::Adapted(_) => (rows * vocabulary, 0),
+        OutputKind::Draw(..) => (rows * vocabulary + of_targets, 0),
         OutputKind::Labels { columns, .. } => (rows * columns.len() + of_targets, 0),
         OutputKind::Logprob(_) => (of_targets, 0),
     };
@@ -33,7 +38,7 @@ pub(crate) fn sizes(plan: &OutputPlan, model: &GpuModel, adapters: &Adapters) ->
 
 /// The most numbers that a part of any kind needs: f32 and bf16.
 pub(crate) fn most(model: &GpuModel, adapters: &Adapters) -> (usize, usize) {
-    let heads = || model.head.iter().chain(adapters.heads());
+    let heads = || model.weights.head.iter().chain(adapters.heads());
     let labels = heads().map(GpuHead::n_labels).max().unwrap_or(0);
     let inner = heads().map(GpuHead::inner).max().unwrap_or(0);
     let logits = if model.config.head.has_vocabulary() {
@@ -41,7 +46,7 @@ pub(crate) fn most(model: &GpuModel, adapters: &Adapters) -> (usize, usize) {
     } else {
         0
     };
-    let hidden = model.hidden.padded();
+    let hidden = model.weights.hidden.padded();
     (MAX_ROWS * (hidden + logits.max(labels).max(hidden)), MAX_ROWS * (hidden + inner))
 }
 
@@ -51,40 +56,52 @@ pub(crate) fn run(
     (model, adapters): (&GpuModel, &Adapters),
     (batch, hidden): (&RaggedBatch, &DeviceSlice<f32>),
     rooms: &Rooms,
-    outputs: &mut [Option<Output>],
+    outputs: &mut [Option<RowOutput>],
 ) -> gpu::Result<()> {
     let gpu = &model.gpu;
-    let (rows, width) = (plan.at.len(), model.hidden.padded());
+    let (rows, width) = (plan.at.len(), model.weights.hidden.padded());
     let states = rooms.outputs.part(0..rows * width);
     gather(gpu, &Floats::F32(hidden.clone()), &plan.index, &Floats::F32(states.clone()))?;
     let x = rooms.output_rows.part(0..rows * width);
     let all = rows * width;
     cast(gpu, (&Floats::F32(states.clone()), all), (&x, all), &model.flags)?;
     let part = Part { model, rooms, x, rows };
-    let made: Vec<Output> = match &plan.kind {
+    let outputs_of = |made: Vec<Output>| made.into_iter().map(RowOutput::Output).collect();
+    let made: Vec<RowOutput> = match &plan.kind {
         OutputKind::Hidden => {
             let states = states.read()?;
             let rows = states.chunks_exact(width);
-            rows.map(|row| Output::Hidden(model.hidden.gather(row))).collect()
+            outputs_of(rows.map(|row| Output::Hidden(model.weights.hidden.gather(row))).collect())
         }
         OutputKind::Head(of) => {
             let head = head_of(*of, model, adapters).expect("the batch was checked");
-            part.head(head)?.into_iter().map(Output::Head).collect()
+            outputs_of(part.head(head)?.into_iter().map(Output::Head).collect())
         }
         OutputKind::Vocab => {
             let y = part.logits(None, model.cap())?;
-            part.lists(&y)?.into_iter().map(Output::Vocab).collect()
+            outputs_of(part.lists(&y)?.into_iter().map(Output::Vocab).collect())
         }
-        OutputKind::Labels { columns, targets } => part.labels(columns, targets.as_ref())?,
+        OutputKind::Labels { columns, targets } => {
+            outputs_of(part.labels(columns, targets.as_ref())?)
+        }
         OutputKind::Logprob(targets) => {
             let read = part.logprobs(targets, 0)?;
             let output = |row: &[f32]| Output::Logprob { logprob: row[0], entropy: row[1] };
-            read.chunks_exact(3).map(output).collect()
+            outputs_of(read.chunks_exact(3).map(output).collect())
         }
-        OutputKind::Adapted(pieces, slots) => {
-            let logits = part.adapted(adapters, pieces, slots)?;
+        OutputKind::Adapted(changes) => {
+            let logits = part.lists(&part.adapted(adapters, changes)?)?;
             let specs = plan.at.iter().map(|at| &batch.rows[*at].output);
-            logits.into_iter().zip(specs).map(|(row, spec)| from_logits(row, spec)).collect()
+            outputs_of(
+                logits.into_iter().zip(specs).map(|(row, spec)| from_logits(row, spec)).collect(),
+            )
+        }
+        OutputKind::Draw(draws, changes) => {
+            let y = match changes {
+                None => part.logits(None, model.cap())?,
+                Some(changes) => part.adapted(adapters, changes)?,
+            };
+            part.tokens(&y, draws)?.into_iter().map(RowOutput::Token).collect()
         }
     };
     for (at, output) in plan.at.iter().zip(made) {
@@ -95,7 +112,7 @@ pub(crate) fn run(
 
 fn head_of<'a>(of: HeadOf, model: &'a GpuModel, adapters: &'a Adapters) -> Option<&'a GpuHead> {
     match of {
-        HeadOf::Model => model.head.as_ref(),
+        HeadOf::Model => model.weights.head.as_ref(),
         HeadOf::Adapter(slot) => adapters.head(slot),
     }
 }
@@ -159,36 +176,71 @@ impl Part<'_> {
 
     /// `[rows, 3]`: log-probability, entropy, log Σ exp; computed after `before` other numbers.
     fn logprobs(&self, targets: &DeviceSlice<u32>, before: usize) -> gpu::Result<Vec<f32>> {
-        let Part { model, rows, .. } = *self;
-        let y = self.room(before, rows * 3);
-        let n_parts = LogprobRooms::parts(rows, model.config.vocab_size);
+        let model = self.model;
+        let (y, rooms) = self.logprob_rooms(before);
+        let operands = (&self.x, model.vocabulary(), model.weights.hidden.padded());
+        logprobs(&model.gpu, operands, (targets, model.cap()), &rooms, &y)?;
+        y.read()
+    }
+
+    /// Room for log-probabilities after `before` other numbers, and for what goes before them.
+    fn logprob_rooms(&self, before: usize) -> (DeviceSlice<f32>, LogprobRooms) {
+        let rows = self.rows;
+        let n_parts = LogprobRooms::parts(rows, self.model.config.vocab_size);
         let rooms = LogprobRooms {
             targets: self.room(before + rows * 3, rows),
             parts: self.room(before + rows * 4, n_parts),
         };
-        let operands = (&self.x, model.vocabulary(), model.hidden.padded());
-        logprobs(&model.gpu, operands, (targets, model.cap()), &rooms, &y)?;
-        y.read()
+        (self.room(before, rows * 3), rooms)
+    }
+
+    /// A token of each row of `logits [rows, vocabulary]`.
+    fn tokens(
+        &self,
+        logits: &DeviceSlice<f32>,
+        draws: &StagedDraws,
+    ) -> gpu::Result<Vec<DrawnToken>> {
+        let gpu = &self.model.gpu;
+        let (y, rooms) = self.logprob_rooms(logits.len());
+        let tokens = self.rooms.tokens.part(0..self.rows);
+        let how = (&draws.draws, draws.allowed.as_ref());
+        draw(gpu, logits, how, (&tokens, &rooms.targets))?;
+        let logprobs = if draws.logprobs.contains(&true) {
+            logprobs_of(gpu, logits, &rooms, &y)?;
+            y.read()?
+        } else {
+            Vec::new()
+        };
+        let tokens = tokens.read()?;
+        // The logits of tokens, or those that are not finite.
+        let values = if tokens.contains(&NO_TOKEN) { rooms.targets.read()? } else { Vec::new() };
+        let drawn = tokens.into_iter().zip(&draws.logprobs).enumerate();
+        let drawn = drawn.map(|(row, (token_id, logprob))| match token_id {
+            NO_TOKEN if values[row].is_finite() => DrawnToken::NoneAllowed,
+            NO_TOKEN => DrawnToken::NotFinite(values[row]),
+            token_id => DrawnToken::Token { token_id, logprob: logprob.then(|| logprobs[row * 3]) },
+        });
+        Ok(drawn.collect())
     }
 
     /// Logits of the vocabulary with the adapters' updates.
     fn adapted(
         &self,
         adapters: &Adapters,
-        pieces: &Pieces,
-        slots: &[AdapterSlot],
-    ) -> gpu::Result<Vec<Vec<f32>>> {
+        changes: &VocabularyChanges,
+    ) -> gpu::Result<DeviceSlice<f32>> {
         let Part { model, rooms, .. } = *self;
+        let VocabularyChanges { pieces, slots } = changes;
         let vocabulary = model.config.vocab_size;
         let y = self.logits(None, 0.0)?;
         let rooms = ChangeRooms { pieces, sums: &y, between: &rooms.between };
-        if let Some(change) = adapters.at(model.vocabulary_place, slots, rooms) {
-            change.add(&model.gpu, (&self.x, model.hidden.padded()), (&y, vocabulary))?;
+        if let Some(change) = adapters.at(model.weights.vocabulary_place, slots, rooms) {
+            change.add(&model.gpu, (&self.x, model.weights.hidden.padded()), (&y, vocabulary))?;
         }
         if model.cap() != 0.0 {
             let store = Store::F32 { y: y.clone(), cap: model.cap() };
             finish(&model.gpu, &y, vocabulary, &Epilogue { bias: None, store })?;
         }
-        self.lists(&y)
+        Ok(y)
     }
 }

@@ -1,6 +1,6 @@
 //! What the layers of a step share, and how a part of a layer begins and ends.
 
-use gpu::kernels::{Floats, HeadShape, NormOutput, Rotation, RowNorm, Store, cast, norm};
+use gpu::kernels::{Factors, Floats, HeadShape, NormOutput, Rotation, RowNorm, Store, cast, norm};
 use gpu::{DeviceSlice, Gpu};
 use half::bf16;
 
@@ -48,6 +48,20 @@ impl<'a> LayerPass<'a> {
         }?;
         let Rooms { sums, between, .. } = self.rooms;
         self.adapters.at(place, &self.step.slots_in_use, ChangeRooms { pieces, sums, between })
+    }
+
+    /// The factors of adapters at a place, if one of the step changes it.
+    pub(crate) fn factors(&self, place: PlaceId) -> Option<(&'a Factors, &'a Factors)> {
+        self.adapters.factors(place, &self.step.slots_in_use)
+    }
+
+    /// The adapter of each row; `None` without adapters, or without experts.
+    pub(crate) fn adapters_of_rows(&self, of: RowsOf) -> Option<&'a DeviceSlice<u32>> {
+        let [batch, kept] = self.step.adapters_of_rows.as_ref()?;
+        Some(match of {
+            RowsOf::Batch => batch,
+            RowsOf::Kept => kept,
+        })
     }
 
     /// The input of a product: the normalised residual stream, or the stream itself where no norm goes before.

@@ -41,7 +41,7 @@ impl Projection {
             n: rows.total(),
             k: columns.padded(),
             place: places.add(Place {
-                sites: names.iter().map(|name| Site::Layer(layer, *name)).collect(),
+                groups: vec![names.iter().map(|name| Site::Layer(layer, *name)).collect()],
                 rows,
                 columns,
                 scale: 1.0,

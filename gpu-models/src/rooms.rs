@@ -1,8 +1,10 @@
 //! A step's memory beside weights and blocks.
 
-use gpu::kernels::HeadShape;
+use gpu::kernels::{HeadShape, RoutedAdapters};
 use gpu::{Arena, DeviceNumber, DeviceSlice};
 use half::bf16;
+
+use crate::output_plan::MAX_ROWS;
 
 /// Numbers of a row in each room.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,6 +56,8 @@ pub(crate) struct Sizes {
     pub(crate) parts: usize,
     /// Numbers between the factors of adapters; 0 for a step without adapters.
     pub(crate) between: usize,
+    /// Groups of adapters on experts; `None` for a step without them.
+    pub(crate) expert_groups: Option<usize>,
     /// Numbers of a pool of blocks of the step's own.
     pub(crate) blocks: usize,
     /// Numbers of outputs: f32, bf16.
@@ -86,6 +90,8 @@ pub(crate) struct Rooms {
     pub(crate) between: DeviceSlice<bf16>,
     pub(crate) outputs: DeviceSlice<f32>,
     pub(crate) output_rows: DeviceSlice<bf16>,
+    /// Tokens that are drawn.
+    pub(crate) tokens: DeviceSlice<u32>,
 }
 
 /// The arena begins each slice at a multiple of it.
@@ -95,6 +101,8 @@ impl Sizes {
     fn f32s(&self) -> [usize; 9] {
         let Sizes { widths, rows, kept, .. } = *self;
         let experts = widths.experts;
+        // Adapters are added to the sums of gates before their activation.
+        let gates = self.expert_groups.map_or(0, |_| 2 * experts.inner);
         [
             rows * widths.hidden,
             kept * widths.hidden,
@@ -102,7 +110,7 @@ impl Sizes {
             self.parts,
             rows * widths.hidden,
             rows * experts.count,
-            rows * experts.per_row * widths.hidden,
+            rows * experts.per_row * widths.hidden.max(gates),
             if self.between == 0 { 0 } else { rows * widths.changed },
             self.outputs.0,
         ]
@@ -131,8 +139,10 @@ impl Sizes {
         let ExpertWidths { layers, count, per_row, .. } = self.widths.experts;
         let choices = self.rows * per_row;
         let routed = 4 * choices + 3 * (choices / 64 + count);
-        let routes = layers * (routed * size_of::<u32>() + 5 * ALIGNMENT);
-        f32s + bf16s + 2 * aligned(self.blocks, size_of::<bf16>()) + routes
+        let adapted = self.expert_groups.map_or(0, |n| RoutedAdapters::len(choices, n));
+        let routes = layers * ((routed + adapted) * size_of::<u32>() + 8 * ALIGNMENT);
+        let tokens = aligned(MAX_ROWS, size_of::<u32>());
+        f32s + bf16s + tokens + 2 * aligned(self.blocks, size_of::<bf16>()) + routes
     }
 
     /// Takes the rooms.
@@ -159,6 +169,7 @@ impl Sizes {
             between,
             outputs,
             output_rows,
+            tokens: arena.take(MAX_ROWS)?,
         })
     }
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use gpu::kernels::{Attention, KvLayer, NormOutput, embed, norm};
 use gpu::{Arena, Gpu, GpuError, Graphs, Staging};
 use models::adapter::Adapter;
-use models::batch::{AdapterSlot, Outputs, RaggedBatch};
+use models::batch::{AdapterSlot, OutputRow, Outputs, RaggedBatch};
+use models::live::LiveWeights;
 use models::runner::{BatchRules, distinct_rows};
-use models::{Forward, ModelError, Result};
+use models::{Forward, ModelError, OutputSpec, Result, RowOutput, TokenDraw};
 
 use crate::adapters::Adapters;
 use crate::error::device;
@@ -18,7 +19,7 @@ use crate::output_plan::{MAX_ROWS, OutputPlan};
 use crate::outputs;
 use crate::pass::{LayerPass, RowsOf};
 use crate::rooms::Sizes;
-use crate::step::Step;
+use crate::step::{DrawingBatch, Step};
 
 /// A model on a card with its adapters and KV blocks.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub struct GpuRunner {
     step_tokens: usize,
     /// Of steps that continue sequences by a token.
     graphs: Graphs,
+    /// What the weights are copies of; `None` for files.
+    live: Option<LiveWeights>,
 }
 
 /// Graphs that are kept: of steps with as many numbers of rows, in both rooms of the staging.
@@ -50,7 +53,7 @@ impl GpuRunner {
     pub fn new(model: impl Into<Arc<GpuModel>>) -> Result<GpuRunner> {
         let model = model.into();
         Ok(GpuRunner {
-            adapters: Adapters::new(&model.places),
+            adapters: Adapters::new(&model.weights.places),
             kv: None,
             staging: Staging::new(&model.gpu, STAGING_BYTES).map_err(device)?,
             staging_bytes: STAGING_BYTES,
@@ -58,8 +61,15 @@ impl GpuRunner {
             arena_bytes: 0,
             step_tokens: 0,
             graphs: Graphs::new(MAX_GRAPHS),
+            live: None,
             model,
         })
+    }
+
+    /// Follows these variables, which the model was loaded from: see [`Forward::reload`].
+    #[must_use]
+    pub fn following(self, weights: LiveWeights) -> GpuRunner {
+        GpuRunner { live: Some(weights), ..self }
     }
 
     /// Adds a pool of `n_blocks` KV blocks, all of them free.
@@ -92,11 +102,17 @@ impl GpuRunner {
             rows: tokens,
             kept: tokens,
             parts: parts.max().unwrap_or(0),
-            between: tokens.max(MAX_ROWS) * self.adapters.deepest(),
+            between: self.between(tokens.max(MAX_ROWS)),
+            expert_groups: self.adapters.expert_groups(),
             blocks: 0,
             outputs: outputs::most(model, &self.adapters),
         };
         sizes.bytes()
+    }
+
+    /// Numbers between the factors of adapters.
+    fn between(&self, rows: usize) -> usize {
+        self.adapters.between(rows, self.model.widths.experts.per_row)
     }
 
     /// Enlarges the arena.
@@ -120,10 +136,11 @@ impl GpuRunner {
     }
 
     /// Stages a batch. Where the staging's rooms are full, larger ones take their place.
-    fn stage(&mut self, batch: &RaggedBatch, kept: &[u32]) -> Result<Step> {
+    fn stage(&mut self, batch: DrawingBatch<'_>, kept: &[u32]) -> Result<Step> {
         let GpuRunner { model, adapters, staging, staging_bytes, .. } = self;
         loop {
-            let shapes = (&model.gpu, model.attention.as_slice());
+            let has_experts = model.widths.experts.layers > 0;
+            let shapes = (&model.gpu, model.attention.as_slice(), has_experts);
             match Step::stage(shapes, &adapters.table, (batch, kept), staging) {
                 Err(GpuError::OutOfMemory { total, .. }) if total == *staging_bytes => {
                     *staging_bytes *= 2;
@@ -144,20 +161,26 @@ impl GpuRunner {
             rows: step.rows,
             kept: if step.kept_index.is_some() { step.kept } else { 0 },
             parts: parts.max().unwrap_or(0),
-            between: if step.pieces.is_some() { rows * self.adapters.deepest() } else { 0 },
+            between: if step.pieces.is_some() { self.between(rows) } else { 0 },
+            expert_groups: step.pieces.as_ref().and_then(|_| self.adapters.expert_groups()),
             blocks: step.own_blocks * crate::kv::block_len(self.model.heads()),
             outputs: of_outputs.fold((0, 0), |all, part| (all.0.max(part.0), all.1.max(part.1))),
         }
     }
 
-    fn compute(&mut self, batch: &RaggedBatch, step: &Step) -> Result<Outputs> {
+    fn compute(&mut self, batch: &RaggedBatch, step: &Step) -> Result<Vec<RowOutput>> {
         let sizes = self.sizes(step);
         self.keep(sizes.bytes())?;
         self.arena.reset();
         self.walk(batch, step, &sizes).map_err(device)
     }
 
-    fn walk(&mut self, batch: &RaggedBatch, step: &Step, sizes: &Sizes) -> gpu::Result<Outputs> {
+    fn walk(
+        &mut self,
+        batch: &RaggedBatch,
+        step: &Step,
+        sizes: &Sizes,
+    ) -> gpu::Result<Vec<RowOutput>> {
         let GpuRunner { model, adapters, kv, arena, graphs, .. } = self;
         let rooms = sizes.take(arena)?;
         let own = match step.own_blocks {
@@ -200,7 +223,7 @@ impl GpuRunner {
         // A batch without outputs shows a card's failure, too.
         model.gpu.wait()?;
         let rows = read.into_iter().map(|output| output.expect("every row is in one part"));
-        Ok(Outputs { rows: rows.collect() })
+        Ok(rows.collect())
     }
 }
 
@@ -213,36 +236,71 @@ fn through_layers(
 ) -> gpu::Result<()> {
     let LayerPass { gpu, step, rooms, .. } = *pass;
     let scale = model.config.embedding_scale.unwrap_or(1.0);
-    embed(gpu, (&model.embedding, &step.ids), scale, &rooms.x)?;
-    if let Some(change) = pass.change(model.embedding_place, RowsOf::Batch) {
-        change.add_embedding(gpu, &step.ids, (&rooms.x, model.hidden.padded()))?;
+    embed(gpu, (&model.weights.embedding, &step.ids), scale, &rooms.x)?;
+    if let Some(change) = pass.change(model.weights.embedding_place, RowsOf::Batch) {
+        change.add_embedding(gpu, &step.ids, (&rooms.x, model.weights.hidden.padded()))?;
     }
-    for (index, layer) in model.layers.iter().enumerate() {
-        layer.forward(pass, &blocks(index), index + 1 == model.layers.len(), arena)?;
+    for (index, layer) in model.weights.layers.iter().enumerate() {
+        layer.forward(pass, &blocks(index), index + 1 == model.weights.layers.len(), arena)?;
     }
     let of = if step.kept_index.is_some() { RowsOf::Kept } else { RowsOf::Batch };
     let (stream, _) = pass.stream(of);
     // What parts of layers gave is not needed any more.
     let hidden = rooms.delta.part(0..stream.len());
-    norm(gpu, stream, &model.norm, &NormOutput::F32(hidden))
+    norm(gpu, stream, &model.weights.norm, &NormOutput::F32(hidden))
+}
+
+/// Draws are of logits, and masks of the vocabulary's size.
+fn check_draws(batch: &RaggedBatch, draws: &[Option<TokenDraw>], vocab_size: usize) -> Result<()> {
+    if !draws.is_empty() && draws.len() != batch.rows.len() {
+        let what = format!("{} draws for {} outputs", draws.len(), batch.rows.len());
+        return Err(ModelError::Batch(what));
+    }
+    let fits = |(row, draw): (&OutputRow, &Option<TokenDraw>)| {
+        let mask = draw.as_ref().and_then(|draw| draw.allowed.as_ref());
+        (draw.is_none() || row.output == OutputSpec::Vocab)
+            && mask.is_none_or(|mask| mask.len() == vocab_size.div_ceil(32))
+    };
+    if batch.rows.iter().zip(draws).all(fits) {
+        return Ok(());
+    }
+    Err(ModelError::Batch("a draw is not of logits, or its mask has another size".into()))
 }
 
 impl Forward for GpuRunner {
     fn forward(&mut self, batch: &RaggedBatch) -> Result<Outputs> {
+        let rows = self.forward_drawing(batch, &[])?.into_iter().map(|row| match row {
+            RowOutput::Output(output) => output,
+            RowOutput::Token(_) => unreachable!("no draw was requested"),
+        });
+        Ok(Outputs { rows: rows.collect() })
+    }
+
+    fn draws_tokens(&self) -> bool {
+        true
+    }
+
+    fn forward_drawing(
+        &mut self,
+        batch: &RaggedBatch,
+        draws: &[Option<TokenDraw>],
+    ) -> Result<Vec<RowOutput>> {
         self.rules().check(batch)?;
         if batch.sharing.is_some() {
             return Err(ModelError::Batch(
                 "rows are shared between sequences on a processor alone".into(),
             ));
         }
+        check_draws(batch, draws, self.model.config.vocab_size)?;
         let kept = distinct_rows(&batch.rows);
-        let step = self.stage(batch, &kept)?;
+        let step = self.stage((batch, draws), &kept)?;
         self.compute(batch, &step)
     }
 
     fn insert(&mut self, adapter: Arc<Adapter>) -> Result<AdapterSlot> {
         let GpuRunner { model, adapters, .. } = self;
-        let slot = adapters.insert(&model.gpu, (&model.places, model.hidden), adapter)?;
+        let slot =
+            adapters.insert(&model.gpu, (&model.weights.places, model.weights.hidden), adapter)?;
         // A deeper adapter enlarges the largest step.
         let bytes = if self.step_tokens == 0 { 0 } else { self.step_bytes(self.step_tokens) };
         if let Err(error) = self.keep(bytes) {
@@ -256,8 +314,13 @@ impl Forward for GpuRunner {
         self.adapters.remove(&self.model.gpu, slot)
     }
 
-    /// Weights are copied to the card when a model is loaded.
-    fn shares_weights(&self) -> bool {
-        false
+    fn reload(&mut self) -> Result<()> {
+        let GpuRunner { model, adapters, live, .. } = self;
+        if let Some(weights) = live {
+            model.rewrite(&mut weights.source())?;
+        }
+        adapters.rewrite(&model.gpu, (&model.weights.places, model.weights.hidden))?;
+        // A copy that failed shows here.
+        model.gpu.wait().map_err(device)
     }
 }

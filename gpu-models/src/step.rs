@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use gpu::kernels::{Attention, AttentionShape, BlockPair, BlockPairs, Pieces, QuerySpan};
+use gpu::kernels::{
+    Attention, AttentionShape, BlockPair, BlockPairs, NO_ADAPTER, Pieces, QuerySpan,
+};
 use gpu::{DeviceSlice, Gpu, Staging};
-use models::BLOCK;
 use models::adapter::AdapterTable;
 use models::batch::{AdapterSlot, RaggedBatch};
 use models::kernels::kv_block::BlockCopy;
+use models::{BLOCK, TokenDraw};
 
 use crate::output_plan::OutputPlan;
 
@@ -31,12 +33,18 @@ pub(crate) struct Step {
     pub(crate) pieces: Option<Pieces>,
     pub(crate) kept_pieces: Option<Pieces>,
     pub(crate) slots_in_use: Vec<AdapterSlot>,
+    /// The adapter of each row of the batch, and of each row with outputs, for the experts of a model that has them; `None`
+    /// without adapters.
+    pub(crate) adapters_of_rows: Option<[DeviceSlice<u32>; 2]>,
     /// Blocks of the step's own; 0 for a batch with blocks of a pool.
     pub(crate) own_blocks: usize,
     pub(crate) outputs: Vec<OutputPlan>,
     /// For a step that continues each sequence by one token: steps of one key differ in little but the numbers that are staged.
     pub(crate) decode_key: Option<u64>,
 }
+
+/// A batch, and for each of its outputs the draw in place of logits, or none.
+pub(crate) type DrawingBatch<'a> = (&'a RaggedBatch, &'a [Option<TokenDraw>]);
 
 /// Where keys and values of a batch lie.
 struct Blocks {
@@ -49,14 +57,15 @@ struct Blocks {
 }
 
 impl Step {
-    /// Stages a checked batch, whose rows with outputs are `kept`, for attention of these shapes.
+    /// Stages a checked batch, whose rows with outputs are `kept`, for attention of these shapes and for experts, if there
+    /// are any.
     ///
     /// # Errors
     /// [`gpu::GpuError::OutOfMemory`] where a room of the staging is full.
     pub(crate) fn stage(
-        (gpu, shapes): (&Gpu, &[AttentionShape]),
+        (gpu, shapes, has_experts): (&Gpu, &[AttentionShape], bool),
         adapters: &AdapterTable,
-        (batch, kept): (&RaggedBatch, &[u32]),
+        ((batch, draws), kept): (DrawingBatch<'_>, &[u32]),
         staging: &mut Staging,
     ) -> gpu::Result<Step> {
         staging.begin()?;
@@ -82,17 +91,42 @@ impl Step {
             pieces: pieces(&of_adapter, staging)?,
             kept_pieces: pieces(&kept_of_adapter, staging)?,
             slots_in_use: of_adapter.keys().copied().map(AdapterSlot).collect(),
+            adapters_of_rows: None,
             own_blocks: blocks.own,
-            outputs: OutputPlan::stage_all(batch, kept, adapters, staging)?,
+            outputs: Vec::new(),
             decode_key,
         };
-        // Last: what is before it keeps its addresses while tables of blocks grow.
+        if has_experts && !of_adapter.is_empty() {
+            step.adapters_of_rows = Some([
+                staging.put(&adapters_of_rows(&of_adapter, rows))?,
+                staging.put(&adapters_of_rows(&kept_of_adapter, kept.len()))?,
+            ]);
+        }
+        // What is before it keeps its addresses in graphs while tables of blocks grow.
         for shape in shapes {
             step.attention.push(Attention::plan(gpu, *shape, &spans, &blocks.table, staging)?);
         }
+        // Last: no graph has their addresses.
+        step.outputs = OutputPlan::stage_all((batch, draws), kept, adapters, staging)?;
         staging.send()?;
         Ok(step)
     }
+
+    /// One more than the largest slot of an adapter.
+    pub(crate) fn slots_end(&self) -> usize {
+        self.slots_in_use.last().map_or(0, |slot| slot.0 as usize + 1)
+    }
+}
+
+/// The adapter of each of `n` rows.
+fn adapters_of_rows(of_adapter: &BTreeMap<u32, Vec<u32>>, n: usize) -> Vec<u32> {
+    let mut all = vec![NO_ADAPTER; n];
+    for (slot, rows) in of_adapter {
+        for row in rows {
+            all[*row as usize] = *slot;
+        }
+    }
+    all
 }
 
 /// Rows of the largest step that is worth a graph: in larger ones the card is busy while the processor starts kernels.

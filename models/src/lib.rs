@@ -18,6 +18,7 @@ pub mod batch;
 pub mod config;
 pub mod decoder;
 pub mod digest;
+pub mod draw;
 pub mod embedded;
 pub mod error;
 #[cfg(test)]
@@ -39,6 +40,7 @@ pub mod weights;
 pub use batch::{Output, OutputRow, OutputSpec, Outputs, PackItem, RaggedBatch, Sharing, pack};
 pub use config::ModelConfig;
 pub use decoder::Decoder;
+pub use draw::{DrawnToken, RandomDraw, RowOutput, TokenDraw};
 pub use error::{ModelError, Result};
 pub use kernels::kv_block::{BLOCK, BlockCopy, BlockId};
 pub use live::{LiveAdapter, LiveModel};

@@ -60,6 +60,25 @@ impl LiveModel {
     }
 }
 
+/// Variables that a forward on another device follows: it takes their numbers anew after each update.
+#[derive(Clone, Debug)]
+pub struct LiveWeights {
+    names: Names,
+    variables: BTreeMap<String, Var>,
+}
+
+impl LiveWeights {
+    /// The variables of a [`LiveModel`] by their names.
+    pub fn new(names: &Names, variables: &BTreeMap<String, Var>) -> LiveWeights {
+        LiveWeights { names: names.clone(), variables: variables.clone() }
+    }
+
+    /// Their numbers at this time.
+    pub fn source(&self) -> DetachedWeights<'_> {
+        DetachedWeights::new(&self.names, &self.variables)
+    }
+}
+
 fn view(config: &Arc<ModelConfig>, source: &mut impl WeightSource) -> Result<View> {
     let (decoder, head) = assemble(config, source)?;
     Ok(View { decoder, head })

@@ -209,8 +209,8 @@ impl<F: Fn(&str) -> String + Send> Forward for Leaning<F> {
         self.inner.remove(slot)
     }
 
-    fn shares_weights(&self) -> bool {
-        self.inner.shares_weights()
+    fn reload(&mut self) -> Result<(), ModelError> {
+        self.inner.reload()
     }
 }
 

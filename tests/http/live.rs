@@ -39,6 +39,7 @@ fn live(dir: &Path, name: &str) -> (Arc<Host>, LiveModel) {
         name: name.to_owned(),
         config: model.config,
         view: live.detached.clone(),
+        card: None,
         tokenizer: Arc::new(Tokenizer::of_folder(&folder).expect("it was made")),
         digest: model.digest,
         capacity: Capacity {

@@ -10,8 +10,8 @@ use models::weights::Site;
 use models::weights::{FloatType, LayerPart, Param, Projection};
 use models::{Matrix, Result};
 
-/// Makes an adapter with factors from the seed, on the attention of every layer and on the MLP of
-/// layers without experts.
+/// Makes an adapter with factors from the seed, on the attention and on the MLP or the experts of
+/// every layer.
 ///
 /// # Errors
 /// An error of the tensor library.
@@ -19,11 +19,7 @@ pub fn random_adapter(config: &ModelConfig, seed: u64, rank: usize) -> Result<Ar
     let random = RandomWeights { seed, dtype: FloatType::F32.dtype() };
     let mut pairs = BTreeMap::new();
     for (index, layer) in config.layers.iter().enumerate() {
-        let inner = match layer.mlp {
-            MlpConfig::Dense { intermediate_size } => Some(intermediate_size),
-            MlpConfig::Experts { .. } => None,
-        };
-        for (projection, n, k) in sites(config, inner) {
+        for (projection, n, k) in sites(config, &layer.mlp) {
             let place = |part| Param::Layer(index, part);
             let a = random.numbers(place(LayerPart::Weight(projection)), rank, k);
             let b = random.numbers(place(LayerPart::Bias(projection)), n, rank);
@@ -44,7 +40,7 @@ pub fn random_adapter(config: &ModelConfig, seed: u64, rank: usize) -> Result<Ar
 }
 
 /// Projection, outputs and inputs of a layer's linear layers.
-fn sites(config: &ModelConfig, inner: Option<usize>) -> Vec<(Projection, usize, usize)> {
+fn sites(config: &ModelConfig, mlp: &MlpConfig) -> Vec<(Projection, usize, usize)> {
     let hidden = config.hidden_size;
     let q = config.num_heads * config.head_dim;
     let kv = config.num_kv_heads * config.head_dim;
@@ -54,12 +50,25 @@ fn sites(config: &ModelConfig, inner: Option<usize>) -> Vec<(Projection, usize, 
         (Projection::V, kv, hidden),
         (Projection::O, hidden, q),
     ];
-    if let Some(inner) = inner {
-        sites.extend([
-            (Projection::Gate, inner, hidden),
-            (Projection::Up, inner, hidden),
-            (Projection::Down, hidden, inner),
-        ]);
+    let gated = |[gate, up, down]: [Projection; 3], inner: usize| {
+        [(gate, inner, hidden), (up, inner, hidden), (down, hidden, inner)]
+    };
+    match *mlp {
+        MlpConfig::Dense { intermediate_size } => {
+            let names = [Projection::Gate, Projection::Up, Projection::Down];
+            sites.extend(gated(names, intermediate_size));
+        }
+        MlpConfig::Experts { intermediate_size, num_experts, .. } => {
+            let count = u32::try_from(num_experts).unwrap_or(u32::MAX);
+            sites.extend((0..count).flat_map(|expert| {
+                let names = [
+                    Projection::ExpertGate(expert),
+                    Projection::ExpertUp(expert),
+                    Projection::ExpertDown(expert),
+                ];
+                gated(names, intermediate_size)
+            }));
+        }
     }
     sites
 }

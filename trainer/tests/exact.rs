@@ -190,6 +190,7 @@ fn sampler(policy: &Policy, batch_tokens: usize) -> Sampler {
     let host = Host::live(LiveSpec {
         name: "policy".to_owned(),
         view: policy.served(),
+        card: None,
         config: policy.config().clone(),
         tokenizer: Arc::new(Tokenizer::load(policy.origin()).expect("it loads")),
         digest: policy.digest().to_owned(),

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use models::adapter::Adapter;
 use models::batch::AdapterSlot;
-use models::{Forward, Outputs, RaggedBatch};
+use models::{Forward, Outputs, RaggedBatch, RowOutput, TokenDraw};
 
 /// One call of the forward.
 #[derive(Clone, Copy, Debug)]
@@ -47,12 +47,10 @@ impl<F> Clocked<F> {
         let clocked = Clocked { inner, log: log.clone() };
         (clocked, log)
     }
-}
 
-impl<F: Forward> Forward for Clocked<F> {
-    fn forward(&mut self, batch: &RaggedBatch) -> models::Result<Outputs> {
+    fn timed<T>(&mut self, batch: &RaggedBatch, run: impl FnOnce(&mut F, &RaggedBatch) -> T) -> T {
         let begin = Instant::now();
-        let outputs = self.inner.forward(batch);
+        let outputs = run(&mut self.inner, batch);
         self.log.push(ForwardCall {
             begin,
             end: Instant::now(),
@@ -60,6 +58,24 @@ impl<F: Forward> Forward for Clocked<F> {
             n_sequences: batch.n_sequences(),
         });
         outputs
+    }
+}
+
+impl<F: Forward> Forward for Clocked<F> {
+    fn forward(&mut self, batch: &RaggedBatch) -> models::Result<Outputs> {
+        self.timed(batch, F::forward)
+    }
+
+    fn draws_tokens(&self) -> bool {
+        self.inner.draws_tokens()
+    }
+
+    fn forward_drawing(
+        &mut self,
+        batch: &RaggedBatch,
+        draws: &[Option<TokenDraw>],
+    ) -> models::Result<Vec<RowOutput>> {
+        self.timed(batch, |inner, batch| inner.forward_drawing(batch, draws))
     }
 
     fn insert(&mut self, adapter: Arc<Adapter>) -> models::Result<AdapterSlot> {
@@ -70,8 +86,8 @@ impl<F: Forward> Forward for Clocked<F> {
         self.inner.remove(slot)
     }
 
-    fn shares_weights(&self) -> bool {
-        self.inner.shares_weights()
+    fn reload(&mut self) -> models::Result<()> {
+        self.inner.reload()
     }
 }
 

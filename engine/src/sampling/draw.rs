@@ -58,7 +58,7 @@ pub(super) fn draw(logits: &[f32], scan: &Scan, truncation: Truncation, bits: u6
     clippy::cast_sign_loss,
     reason = "a share of 2^40, rounded up to the next unit"
 )]
-fn least_weight(min_p: f32) -> u64 {
+pub(super) fn least_weight(min_p: f32) -> u64 {
     ((f64::from(min_p) * ONE as f64).ceil() as u64).clamp(1, ONE)
 }
 

@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use models::kernels::readout::{Readout, row_readout};
+use models::{DrawnToken, RandomDraw, TokenDraw};
 
 use super::constraint::Mask;
-use super::draw::{Truncation, draw};
+use super::draw::{Truncation, draw, least_weight};
 use super::edit::Edits;
 use super::error::SampleError;
 use super::params::SamplingParams;
@@ -22,6 +24,7 @@ const GREEDY: f32 = 1e-5;
 pub struct Sampler {
     params: SamplingParams,
     edits: Edits,
+    vocab_size: usize,
     n_prompt: usize,
     n_generated: usize,
     /// Why it had already ended when it was resumed; `None` if it had not.
@@ -52,6 +55,7 @@ impl Sampler {
         let mut sampler = Sampler {
             edits: Edits::new(&params, prompt),
             params,
+            vocab_size,
             n_prompt,
             n_generated: 0,
             ended: None,
@@ -104,6 +108,79 @@ impl Sampler {
         self.finish_step(sampled)
     }
 
+    /// How a forward draws the next token from its logits: the one of [`Sampler::next`]. `None`
+    /// where the logits are needed: for biases and penalties, for lists of most likely tokens, and
+    /// for a constraint that fails.
+    pub fn draw(&mut self) -> Option<TokenDraw> {
+        if !self.edits.is_empty() || self.params.logprobs.is_some_and(|n| n > 0) {
+            return None;
+        }
+        let allowed = self.allowed()?;
+        let s = &self.params;
+        let random = (!self.is_greedy()).then(|| RandomDraw {
+            temperature: s.temperature,
+            top_k: s.top_k.filter(|k| *k < self.vocab_size).and_then(|k| u32::try_from(k).ok()),
+            top_p: s.top_p,
+            least_weight: least_weight(s.min_p),
+            bits: self.bits(),
+        });
+        Some(TokenDraw { random, allowed, logprob: s.logprobs.is_some() })
+    }
+
+    /// The tokens that may come next, `Some(None)` for all; `None` if the constraint fails or no
+    /// token is left.
+    #[expect(clippy::option_option, reason = "no mask, and no answer")]
+    fn allowed(&mut self) -> Option<Option<Arc<[u32]>>> {
+        if self.params.constraint.is_none() && !self.suppresses_stop() {
+            return Some(None);
+        }
+        let n_words = self.vocab_size.div_ceil(32);
+        let mut words = match &mut self.params.constraint {
+            None => vec![u32::MAX; n_words],
+            Some(constraint) => {
+                let mut words = constraint.mask().ok()?.words().to_vec();
+                words.resize(n_words, 0);
+                words
+            }
+        };
+        let beyond = self.vocab_size % 32;
+        if let (Some(last), 1..) = (words.last_mut(), beyond) {
+            *last &= (1 << beyond) - 1;
+        }
+        if self.suppresses_stop() {
+            let mut rest = words.clone();
+            for id in self.params.stop_token_ids.iter() {
+                if let Some(word) = rest.get_mut(*id as usize / 32) {
+                    *word &= !(1 << (id % 32));
+                }
+            }
+            // Where only stop tokens are left, they may come.
+            if rest.iter().any(|word| *word != 0) {
+                words = rest;
+            }
+        }
+        words.iter().any(|word| *word != 0).then(|| Some(words.into()))
+    }
+
+    /// Takes the token that a forward drew as [`Sampler::draw`] says.
+    ///
+    /// # Errors
+    /// As [`Sampler::next`].
+    pub fn take(&mut self, drawn: DrawnToken) -> Result<Next, SampleError> {
+        match drawn {
+            DrawnToken::NotFinite(value) => Err(SampleError::NotFinite(value)),
+            DrawnToken::NoneAllowed => {
+                Err(SampleError::Constraint("no token can follow".to_owned()))
+            }
+            DrawnToken::Token { token_id, logprob } => self.finish_step(SampledToken {
+                token_id,
+                logprob: logprob.unwrap_or(0.0),
+                top: Vec::new(),
+                revision: 0,
+            }),
+        }
+    }
+
     /// Whether the token is sampled from unmodified logits.
     fn keeps_logits(&self) -> bool {
         self.edits.is_empty() && self.params.constraint.is_none() && !self.suppresses_stop()
@@ -147,7 +224,7 @@ impl Sampler {
             return Err(SampleError::Constraint(nothing));
         }
         let s = &self.params;
-        if s.temperature < GREEDY {
+        if self.is_greedy() {
             return Ok(scan.argmax(logits).expect("the maximum is somewhere"));
         }
         let truncation = Truncation {
@@ -156,9 +233,17 @@ impl Sampler {
             top_p: s.top_p,
             min_p: s.min_p,
         };
+        Ok(draw(logits, scan, truncation, self.bits()))
+    }
+
+    fn is_greedy(&self) -> bool {
+        self.params.temperature < GREEDY
+    }
+
+    /// The random bits of the next token.
+    fn bits(&self) -> u64 {
         let position = (self.n_prompt + self.n_generated) as u64;
-        let bits = random::bits(s.seed, s.stream, position);
-        Ok(draw(logits, scan, truncation, bits))
+        random::bits(self.params.seed, self.params.stream, position)
     }
 
     /// The token with its log-probabilities under the unmodified distribution.

@@ -1,7 +1,6 @@
 //! Outputs of a step: sequences advance, and finished ones leave.
 
-use models::Output;
-use models::batch::Outputs;
+use models::RowOutput;
 
 use crate::cache::SequenceId;
 use crate::error::RequestError;
@@ -31,11 +30,18 @@ pub enum SchedulerEvent {
 impl Scheduler {
     /// Takes the outputs of a step, or why it failed, and gives the events that follow. A failed
     /// step fails its own sequences only.
-    pub fn finish(&mut self, step: Step, outcome: Result<Outputs, String>) -> Vec<SchedulerEvent> {
+    pub fn finish(
+        &mut self,
+        step: Step,
+        outcome: Result<impl Into<Vec<RowOutput>>, String>,
+    ) -> Vec<SchedulerEvent> {
         let n_rows: usize = step.members.iter().map(|member| member.n_rows).sum();
-        let outcome = outcome.and_then(|outputs| match outputs.rows.len() {
-            given if given == n_rows => Ok(outputs.rows),
-            given => Err(format!("it gave {given} outputs for {n_rows} rows")),
+        let outcome = outcome.and_then(|outputs| {
+            let rows: Vec<RowOutput> = outputs.into();
+            match rows.len() {
+                given if given == n_rows => Ok(rows),
+                given => Err(format!("it gave {given} outputs for {n_rows} rows")),
+            }
         });
         match outcome {
             Ok(rows) => {
@@ -58,7 +64,7 @@ impl Scheduler {
 
     /// Advances one sequence by its part of a successful step. `None` if it has nothing to report,
     /// or was cancelled or preempted meanwhile.
-    fn advance(&mut self, member: &Member, rows: Vec<Output>) -> Option<SchedulerEvent> {
+    fn advance(&mut self, member: &Member, rows: Vec<RowOutput>) -> Option<SchedulerEvent> {
         let state = self.sequences.get_mut(&member.id)?;
         if state.status != SequenceStatus::Running {
             return None;

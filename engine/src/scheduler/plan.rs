@@ -55,13 +55,17 @@ impl Scheduler {
     }
 
     /// Packs a plan into a batch; `None` if it is empty.
-    fn step(&self, plan: StepPlan) -> Option<Step> {
+    fn step(&mut self, plan: StepPlan) -> Option<Step> {
         if plan.scheduled.is_empty() {
             return None;
         }
-        let (mut members, mut items) = (Vec::new(), Vec::new());
+        let (mut members, mut items, mut draws) = (Vec::new(), Vec::new(), Vec::new());
         for (id, n_tokens) in plan.scheduled {
             let item = self.pack_item(id, n_tokens);
+            if self.draws_tokens {
+                let state = self.get(id);
+                draws.extend(item.outputs.iter().map(|(_, spec)| state.draw(spec)));
+            }
             members.push(Member { id, n_tokens, n_rows: item.outputs.len() });
             items.push(item);
         }
@@ -69,7 +73,7 @@ impl Scheduler {
         if let Some(paging) = &mut batch.paging {
             paging.copies = plan.copies;
         }
-        Some(Step { batch, members })
+        Some(Step { batch, draws, members })
     }
 
     /// Schedules the next token of every generation, most urgent first.

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use base::Priority;
-use models::batch::{AdapterSlot, Output, OutputSpec};
+use models::batch::{AdapterSlot, OutputSpec};
+use models::{RowOutput, TokenDraw};
 
 use crate::cache::{BlockTable, CacheNamespace, SequenceId};
 use crate::error::RequestError;
@@ -123,11 +124,20 @@ impl SequenceState {
         }
     }
 
+    /// How the forward draws the next token in place of this output; `None` where it is none, or
+    /// its logits are needed.
+    pub(super) fn draw(&mut self, spec: &OutputSpec) -> Option<TokenDraw> {
+        match (&mut self.sequence.task, spec) {
+            (TaskState::Generation(generation), OutputSpec::Vocab) => generation.draw(),
+            (TaskState::Generation(_) | TaskState::Rows(_), _) => None,
+        }
+    }
+
     /// Takes the outputs of a step that computed the tokens up to `end` under the weights of
     /// `revision`.
     pub(super) fn accept(
         &mut self,
-        outputs: Vec<Output>,
+        outputs: Vec<RowOutput>,
         end: usize,
         revision: u64,
     ) -> Result<SequenceProgress, RequestError> {

@@ -39,6 +39,8 @@ pub struct Scheduler {
     pub(super) totals: Totals,
     /// Number of weight updates.
     pub(super) revision: u64,
+    /// Whether the forward draws tokens.
+    pub(super) draws_tokens: bool,
 }
 
 /// Counts since the start.
@@ -76,7 +78,14 @@ impl Scheduler {
             running: Vec::new(),
             totals: Totals::default(),
             revision: 0,
+            draws_tokens: false,
         }
+    }
+
+    /// Plans steps for a forward that draws tokens itself: see [`Step::draws`](super::Step::draws).
+    #[must_use]
+    pub fn drawing(self, draws_tokens: bool) -> Scheduler {
+        Scheduler { draws_tokens, ..self }
     }
 
     /// Queues a sequence. It must have tokens, fit into the KV memory alone, and have a larger id

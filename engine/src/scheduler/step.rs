@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use models::BlockCopy;
 use models::batch::RaggedBatch;
+use models::{BlockCopy, TokenDraw};
 
 use crate::cache::SequenceId;
 
@@ -12,6 +12,9 @@ use crate::cache::SequenceId;
 pub struct Step {
     /// The batch to run.
     pub batch: RaggedBatch,
+    /// For each of [`RaggedBatch::rows`] the token to draw in place of its logits; empty if none is
+    /// drawn.
+    pub draws: Vec<Option<TokenDraw>>,
     pub(super) members: Vec<Member>,
 }
 

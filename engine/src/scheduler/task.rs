@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use models::batch::{Output, OutputSpec};
+use models::{RowOutput, TokenDraw};
 
 use crate::error::RequestError;
 use crate::request::TaskOutput;
@@ -121,9 +122,13 @@ impl RowsState {
     }
 
     /// Stores the outputs of the next rows.
-    pub(super) fn accept(&mut self, outputs: Vec<Output>) -> Result<(), RequestError> {
+    pub(super) fn accept(&mut self, outputs: Vec<RowOutput>) -> Result<(), RequestError> {
         for output in outputs {
             let row = &self.rows[self.n_read];
+            let RowOutput::Output(output) = output else {
+                let what = format!("the forward drew a token at position {}, unasked", row.at);
+                return Err(RequestError::Model(what));
+            };
             check_finite(&output, row.at)?;
             self.outputs[row.output] = Some(output);
             self.n_read += 1;
@@ -138,24 +143,35 @@ impl RowsState {
 }
 
 impl GenerationState {
-    /// Samples the token at `position` from logits under the weights of `revision`. The flag says
-    /// whether it is the last.
+    /// How a forward draws the next token; `None` where its logits are needed, also for a
+    /// constraint that panics, which then fails this sequence only.
+    pub(super) fn draw(&mut self) -> Option<TokenDraw> {
+        let sampler = &mut self.sampler;
+        catch_unwind(AssertUnwindSafe(|| sampler.draw())).ok().flatten()
+    }
+
+    /// Samples the token at `position` from logits under the weights of `revision`, or takes the
+    /// one that was drawn. The flag says whether it is the last.
     pub(super) fn accept(
         &mut self,
-        output: Output,
+        output: RowOutput,
         position: usize,
         revision: u64,
     ) -> Result<(SampledToken, bool), RequestError> {
-        let Output::Vocab(mut logits) = output else {
-            return Err(RequestError::Model(
-                "the forward gave no logits for a row whose logits were requested".to_owned(),
-            ));
-        };
         // A constraint runs third-party code on untrusted grammars: a panic there fails this
         // sequence only.
         let sampler = &mut self.sampler;
-        let next = catch_unwind(AssertUnwindSafe(|| sampler.next(&mut logits)))
+        let next = || match output {
+            RowOutput::Output(Output::Vocab(mut logits)) => Some(sampler.next(&mut logits)),
+            RowOutput::Token(drawn) => Some(sampler.take(drawn)),
+            RowOutput::Output(_) => None,
+        };
+        let next = catch_unwind(AssertUnwindSafe(next))
             .map_err(|_| RequestError::Constraint("choosing a token panicked".to_owned()))?
+            .ok_or_else(|| {
+                let what = "the forward gave no logits for a row whose logits were requested";
+                RequestError::Model(what.to_owned())
+            })?
             .map_err(|error| match error {
                 SampleError::NotFinite(value) => RequestError::NotFinite {
                     value,

@@ -69,7 +69,7 @@ impl<'a> World<'a> {
             card,
             subject,
             specs: specs(),
-            scheduler: Scheduler::new(config),
+            scheduler: Scheduler::new(config).drawing(true),
             runner,
             unused: None,
             pending: HashMap::new(),
@@ -117,7 +117,7 @@ impl<'a> World<'a> {
     /// One step; `None` if there was nothing to do. `expected` has the bits of each request.
     fn step(&mut self, expected: &mut [Option<Bits>]) -> Option<Result<(), ModelError>> {
         let step = self.scheduler.schedule()?;
-        let outcome = self.runner.forward(&step.batch);
+        let outcome = self.runner.forward_drawing(&step.batch, &step.draws);
         let (outputs, result) = match outcome {
             Ok(outputs) => (Ok(outputs), Ok(())),
             Err(error) => (Err(error.to_string()), Err(error)),

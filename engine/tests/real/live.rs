@@ -8,14 +8,22 @@ use std::sync::Arc;
 use chat::Tokenizer;
 use engine::{
     Capacity, Engine, Folder, Host, HostSpec, LiveSpec, OutputSpec, Request, RequestParams,
-    SampledToken, SamplingParams, Task, TaskOutput,
+    SampledToken, SamplingParams, Task, TaskOutput, WeightUpdateError,
 };
+use gpu::Gpu;
+use gpu::kernels::{NormOutput, RowNorm, norm};
+use gpu_emulated::{Fault, STALE};
+use gpu_models::{GpuModel, GpuRunner};
 use models::kv::KvCache;
+use models::live::LiveWeights;
 use models::weights::{Checkpoint, Compute, DetachedWeights, FileWeights, Names, Storage};
 use models::{LiveAdapter, LiveModel, LoadOptions, Model};
 use tiny_models::TinyHead;
 
-use crate::subject::{MACHINES, Subject, WIDE, name, requests, run};
+use crate::subject::{MACHINES, Machine, Subject, WIDE, emulator, name, requests, run};
+
+/// A card that no other test of this program uses.
+const LOST: usize = STALE;
 
 /// A subject whose weights are all variables.
 struct Live {
@@ -113,6 +121,73 @@ fn reward_model_after_updates_equals_fresh_engine() {
 #[test]
 fn policy_with_value_head_after_updates_equals_fresh_engine() {
     check(TinyHead::Value);
+}
+
+/// The variables as cards follow them.
+fn weights(live: &Live) -> LiveWeights {
+    LiveWeights::new(&live.names, &live.model.variables)
+}
+
+/// An engine over copies of the variables on a card.
+fn on_card(gpu: &Gpu, live: &Live) -> Engine {
+    let subject = live.served();
+    let weights = weights(live);
+    let model = GpuModel::load(gpu, &subject.config, &mut weights.source()).unwrap();
+    let runner = GpuRunner::new(model).unwrap().with_steps_of(64).unwrap();
+    let machine = Machine { n_blocks: 64, ..MACHINES[2] };
+    subject.start(runner.with_kv(machine.n_blocks).unwrap().following(weights), machine)
+}
+
+/// Weights, adapters and heads on a card are those of the last update.
+#[test]
+fn card_after_updates_equals_fresh_card() {
+    let Some(emulator) = emulator() else { return };
+    let gpu = emulator.open(0);
+    for head in [TinyHead::Vocab, TinyHead::Value] {
+        let dir = tempfile::tempdir().unwrap();
+        let subject = Subject::make(dir.path(), head);
+        let specs: Vec<_> = requests(&subject).into_iter().step_by(11).collect();
+        let live = Live::of(dir.path(), &subject);
+        let engine = on_card(&gpu, &live);
+        let files = subject.on(gpu.clone(), dir.path()).engine(WIDE);
+        let mut before = run(&files, &specs, RequestParams::default());
+        for revision in 0..3 {
+            let fresh = on_card(&gpu, &live.copy());
+            let expected = run(&fresh, &specs, RequestParams::default());
+            // At first the outputs are those of the loaded files.
+            assert_eq!(expected == before, revision == 0);
+            assert_eq!(engine.revision(), revision);
+            assert!(run(&engine, &specs, RequestParams::default()) == expected, "{revision}");
+            before = expected;
+            engine.update_weights_blocking(|| live.step()).unwrap();
+        }
+    }
+}
+
+/// A card that has a part of an update computes nothing.
+#[test]
+fn engine_ends_if_its_card_is_lost_in_an_update() {
+    let Some(emulator) = emulator() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let subject = Subject::make(dir.path(), TinyHead::Vocab);
+    let live = Live::of(dir.path(), &subject);
+    let gpu = emulator.open(LOST);
+    let engine = on_card(&gpu, &live);
+    let answer = || {
+        let ticket = engine.submit(vec![generate(&[], None, 3)], RequestParams::default());
+        ticket.map(|ticket| ticket.wait().remove(0))
+    };
+    assert!(answer().unwrap().is_ok());
+    // Other work loses the card, between two steps.
+    emulator.fail(LOST, Fault::Loss, 0);
+    let ones = gpu.upload(&[1.0; 64]).unwrap();
+    let by = RowNorm { weight: ones.clone(), eps: 0.0, offset: 0.0 };
+    let normed = norm(&gpu, &ones, &by, &NormOutput::F32(gpu.allocate(64).unwrap()));
+    assert!(normed.is_err() || ones.read().is_err());
+    let updated = engine.update_weights_blocking(|| live.step());
+    assert_eq!(updated.unwrap_err(), WeightUpdateError::ShuttingDown);
+    assert!(!matches!(answer(), Ok(Ok(_))));
+    assert!(!engine.is_alive());
 }
 
 const PROMPT: [u32; 5] = [3, 60, 17, 5, 9];
@@ -245,6 +320,7 @@ fn host_of_a_live_model() {
         name: "policy".to_owned(),
         config: subject.config.clone(),
         view: live.model.detached.clone(),
+        card: None,
         tokenizer: Arc::new(Tokenizer::of_folder(&folder).unwrap()),
         digest: Model::digest_of(&folder).unwrap(),
         capacity: CAPACITY,
@@ -266,6 +342,36 @@ fn host_of_a_live_model() {
     for adapter in [None, Some("strict")] {
         assert_ne!(scores(&host, adapter), scores(&loaded, adapter));
     }
+}
+
+#[test]
+fn host_of_a_live_model_on_a_card() {
+    let Some(emulator) = emulator() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let subject = Subject::make(dir.path(), TinyHead::Vocab);
+    let live = Live::of(dir.path(), &subject);
+    let folder = Folder::directory(&dir.path().join("base"));
+    let spec = |card| LiveSpec {
+        name: "policy".to_owned(),
+        config: subject.config.clone(),
+        view: live.model.detached.clone(),
+        card,
+        tokenizer: Arc::new(Tokenizer::of_folder(&folder).unwrap()),
+        digest: Model::digest_of(&folder).unwrap(),
+        capacity: CAPACITY,
+    };
+    let here = Host::live(spec(None)).unwrap();
+    let there = Host::live(spec(Some((emulator.open(0), weights(&live))))).unwrap();
+    assert_eq!(there.numerics.numerics.name(), "cuda-sm90-bf16-1");
+    assert_ne!(here.digest, there.digest);
+    assert!(there.is_live() && there.revision() == Some(0));
+    let adapter = dir.path().join("adapter-1");
+    block_on(there.load_adapter("strict", &adapter)).unwrap();
+    let before = [None, Some("strict")].map(|adapter| scores(&there, adapter));
+    block_on(there.engine.update_weights(|| live.step())).unwrap();
+    assert_eq!(there.revision(), Some(1));
+    let after = [None, Some("strict")].map(|adapter| scores(&there, adapter));
+    assert!(before[0] != after[0] && before[1] != after[1]);
 }
 
 fn loaded(folder: Folder) -> Host {

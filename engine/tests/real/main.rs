@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod card;
+mod draws;
 mod equal;
 mod faults;
 mod live;

@@ -95,7 +95,7 @@ impl Subject {
         self.start(runner.with_kv(machine.n_blocks).unwrap(), machine)
     }
 
-    fn start(&self, forward: impl Forward + Send + 'static, machine: Machine) -> Engine {
+    pub(crate) fn start(&self, forward: impl Forward + Send + 'static, machine: Machine) -> Engine {
         let config = EngineConfig {
             n_blocks: machine.n_blocks,
             batch_tokens: machine.batch_tokens,
@@ -170,8 +170,10 @@ impl RequestSpec {
     }
 }
 
+/// A card draws the tokens of some of them, and the others' logits are copied.
 pub(crate) fn sampling(max_tokens: usize, temperature: f32) -> SamplingParams {
-    SamplingParams { max_tokens, temperature, logprobs: Some(2), ..SamplingParams::default() }
+    let logprobs = Some(max_tokens / 4 % 2 * 2);
+    SamplingParams { max_tokens, temperature, logprobs, ..SamplingParams::default() }
 }
 
 /// Requests over two prompts with several responses: hidden states, scores, labels,

@@ -7,7 +7,7 @@ use gpu_models::GpuRunner;
 use models::{BLOCK, Forward as _};
 
 use super::rates;
-use super::workload::{ScoringLoad, Tokens, decodes, prompts};
+use super::workload::{ScoringLoad, Tokens, decodes, draws, prompts};
 use crate::effort::Effort;
 use crate::lines::{Readings, Trouble, attempt};
 use crate::shapes::{ModelShape, random_adapters, runner};
@@ -118,8 +118,9 @@ impl Measured<'_> {
         adapters: Option<u32>,
     ) -> Result<Readings, Trouble> {
         let batch = decodes(&mut self.tokens, (rows, before), adapters)?;
+        let draws = draws(rows);
         let seconds = self.effort.time(self.gpu, || {
-            runner.forward(&batch)?;
+            runner.forward_drawing(&batch, &draws)?;
             Ok(())
         })?;
         let ModelShape { layers, .. } = self.shape;

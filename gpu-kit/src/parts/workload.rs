@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use models::batch::AdapterSlot;
-use models::{BLOCK, BlockCopy, BlockId, OutputSpec, PackItem, RaggedBatch, pack};
+use models::{
+    BLOCK, BlockCopy, BlockId, OutputSpec, PackItem, RaggedBatch, RandomDraw, TokenDraw, pack,
+};
 
 use crate::lines::Trouble;
 
@@ -62,7 +64,7 @@ pub(crate) fn prompts(
     Ok(pack(&items)?)
 }
 
-/// One token each of `count` sequences after `before` others, with its log-probability.
+/// One token each of `count` sequences after `before` others, with its logits: see [`draws`].
 pub(crate) fn decodes(
     tokens: &mut Tokens,
     (count, before): (usize, usize),
@@ -73,11 +75,26 @@ pub(crate) fn decodes(
         token_ids: tokens.take(1),
         start: before,
         adapter: adapter(adapters, at),
-        outputs: vec![(0, OutputSpec::Logprob(5))],
+        outputs: vec![(0, OutputSpec::Vocab)],
         blocks: blocks(at * each, each),
     };
     let items: Vec<PackItem> = (0..count).map(item).collect();
     Ok(pack(&items)?)
+}
+
+/// The next token of each row at temperature 1, with its log-probability.
+pub(crate) fn draws(count: usize) -> Vec<Option<TokenDraw>> {
+    let draw = |row: u64| {
+        let random = RandomDraw {
+            temperature: 1.0,
+            top_k: None,
+            top_p: 1.0,
+            least_weight: 1,
+            bits: (row + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        };
+        Some(TokenDraw { random: Some(random), allowed: None, logprob: true })
+    };
+    (0..).map(draw).take(count).collect()
 }
 
 /// Requests of a query and several items that follow it, as a scorer of documents has them: the query's blocks are computed once,

@@ -3,6 +3,7 @@
 
 mod agreement;
 mod bits;
+mod draws;
 mod faults;
 
 use std::path::Path;

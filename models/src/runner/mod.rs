@@ -13,6 +13,7 @@ use crate::adapter::{Adapter, AdapterTable};
 use crate::batch::{AdapterSlot, OutputRow, Outputs, RaggedBatch};
 use crate::config::ModelConfig;
 use crate::decoder::{Decoder, RowSelection};
+use crate::draw::{RowOutput, TokenDraw};
 use crate::error::Result;
 use crate::head::Head;
 use crate::kv::KvCache;
@@ -41,10 +42,34 @@ pub trait Forward {
     /// Removes an adapter. Its slot is refused until another adapter fills it.
     fn remove(&mut self, slot: AdapterSlot) -> Option<Arc<Adapter>>;
 
-    /// Whether it computes with the tensors that it was made of, so that the next step sees what
-    /// host code writes into them; not where they were copied to another device.
-    fn shares_weights(&self) -> bool {
-        true
+    /// Takes weights and adapters anew after host code has written into their tensors, where it
+    /// computes with copies on another device. The next step then sees what was written.
+    ///
+    /// # Errors
+    /// [`crate::ModelError::Device`]; the weights are then those of two updates, and no step may
+    /// follow.
+    fn reload(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether [`Forward::forward_drawing`] draws tokens.
+    fn draws_tokens(&self) -> bool {
+        false
+    }
+
+    /// Runs one batch and draws tokens in place of logits. `draws` has an entry for each of
+    /// [`RaggedBatch::rows`], of which only those that request [`crate::OutputSpec::Vocab`] may be
+    /// `Some`. A forward that does not draw gives the logits.
+    ///
+    /// # Errors
+    /// As [`Forward::forward`].
+    fn forward_drawing(
+        &mut self,
+        batch: &RaggedBatch,
+        draws: &[Option<TokenDraw>],
+    ) -> Result<Vec<RowOutput>> {
+        let _ = draws;
+        self.forward(batch).map(Into::into)
     }
 }
 
@@ -62,8 +87,20 @@ impl<F: Forward + ?Sized> Forward for Box<F> {
         (**self).remove(slot)
     }
 
-    fn shares_weights(&self) -> bool {
-        (**self).shares_weights()
+    fn reload(&mut self) -> Result<()> {
+        (**self).reload()
+    }
+
+    fn draws_tokens(&self) -> bool {
+        (**self).draws_tokens()
+    }
+
+    fn forward_drawing(
+        &mut self,
+        batch: &RaggedBatch,
+        draws: &[Option<TokenDraw>],
+    ) -> Result<Vec<RowOutput>> {
+        (**self).forward_drawing(batch, draws)
     }
 }
 

@@ -385,6 +385,7 @@ fn host(config: &RunConfig, policy: &Policy) -> Result<Host> {
     Host::live(LiveSpec {
         name: POLICY.to_owned(),
         view: policy.served(),
+        card: None,
         config: policy.config().clone(),
         tokenizer: Arc::new(Tokenizer::load(policy.origin())?),
         digest: policy.digest().to_owned(),
