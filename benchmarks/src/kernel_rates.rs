@@ -110,6 +110,10 @@ pub struct Ceilings {
     pub fma_one: Samples,
     /// Those of all threads at once.
     pub fma_all: Samples,
+    /// As many dot products of pairs of bf16 on all threads: twice the operations.
+    pub bf16_all: Samples,
+    /// As many dot products of four 8-bit integers on all threads: four times the operations.
+    pub int8_all: Samples,
     /// Bytes that one measurement reads, far more than the caches hold.
     pub read_bytes: f64,
     /// All threads reading memory, each a range of its own.
@@ -242,6 +246,12 @@ fn measure_in_pool(plan: RatePlan, mut progress: impl FnMut(usize)) -> Result<Me
         all.fma_all.time(|| {
             rayon::broadcast(|_| ceilings::multiply_add());
         });
+        all.bf16_all.time(|| {
+            rayon::broadcast(|_| ceilings::dot_pairs());
+        });
+        all.int8_all.time(|| {
+            rayon::broadcast(|_| ceilings::dot_integers());
+        });
         all.read.time(|| stream.read());
         for product in &mut into.products {
             operands.run(product)?;
@@ -312,9 +322,8 @@ mod tests {
             assert_eq!(product.samples.0.len(), 1, "{product:?}");
             assert!(product.samples.best() > 0.0, "{product:?}");
         }
-        for ceiling in
-            [&measured.ceilings.fma_one, &measured.ceilings.fma_all, &measured.ceilings.read]
-        {
+        let all = &measured.ceilings;
+        for ceiling in [&all.fma_one, &all.fma_all, &all.bf16_all, &all.int8_all, &all.read] {
             assert_eq!(ceiling.0.len(), 1);
         }
     }

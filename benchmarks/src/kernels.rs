@@ -14,8 +14,9 @@ Examples:
   tribunal bench kernels --threads 1 --rounds 30 --json
 
 Every round takes each ceiling (multiply-adds between registers, reading memory) and each product
-once. `% FMA` and `% read` compare best times with the ceilings: arithmetic bounds many rows, reading
-the weights bounds one. `streamed` weights are several matrices in turn, larger than the caches.";
+once. `% peak` compares the best time with the ceiling of the product's own arithmetic (multiply-adds of
+f32, of pairs of bf16, of four 8-bit integers) and `% read` with that of memory: arithmetic bounds many
+rows, reading the weights bounds one. `streamed` weights are several matrices in turn, larger than the caches.";
 
 /// Measures the product kernels in this process.
 #[derive(Debug, clap::Args)]
@@ -41,6 +42,8 @@ struct KernelSummary {
     rounds: u16,
     fma_one_thread_gflops: Rate,
     fma_gflops: Rate,
+    bf16_gflops: Rate,
+    int8_gflops: Rate,
     read_gb_per_s: Rate,
     products: Vec<ProductLine>,
 }
@@ -64,7 +67,7 @@ struct ProductLine {
     median_ms: f64,
     gflops: Rate,
     weight_gb_per_s: Rate,
-    percent_of_fma: f64,
+    percent_of_peak: f64,
     percent_of_read: f64,
     /// Speed as a multiple of f32 of this shape, by best times.
     times_f32: f64,
@@ -98,16 +101,18 @@ fn rate(amount: f64, samples: &Samples) -> Rate {
 }
 
 fn summary(measured: &Measured, rounds: u16) -> KernelSummary {
-    let Ceilings { flops_a_thread, ref fma_one, ref fma_all, read_bytes, ref read } =
-        measured.ceilings;
+    let Ceilings { flops_a_thread, read_bytes, ref fma_one, ref read, .. } = measured.ceilings;
+    let Ceilings { fma_all, bf16_all, int8_all, .. } = &measured.ceilings;
     #[expect(clippy::cast_precision_loss, reason = "at most 1024 threads")]
-    let threads = measured.threads as f64;
+    let flops = flops_a_thread * measured.threads as f64;
     let mut summary = KernelSummary {
         isa: measured.isa,
         threads: measured.threads,
         rounds,
         fma_one_thread_gflops: rate(flops_a_thread, fma_one),
-        fma_gflops: rate(flops_a_thread * threads, fma_all),
+        fma_gflops: rate(flops, fma_all),
+        bf16_gflops: rate(2.0 * flops, bf16_all),
+        int8_gflops: rate(4.0 * flops, int8_all),
         read_gb_per_s: rate(read_bytes, read),
         products: Vec::new(),
     };
@@ -122,6 +127,11 @@ fn line(product: &ProductRate, all: &[ProductRate], ceilings: &KernelSummary) ->
     let shape = |p: &ProductRate| (p.rows, p.k, p.n, p.source);
     let plain = all.iter().find(|p| p.storage == Storage::F32 && shape(p) == shape(product));
     let gflops = rate(product.flops(), &product.samples);
+    let peak = match product.storage {
+        Storage::F32 | Storage::F16 | Storage::Bf16 | Storage::Peer => ceilings.fma_gflops,
+        Storage::Bf16Dots => ceilings.bf16_gflops,
+        Storage::Int8 => ceilings.int8_gflops,
+    };
     let weight_gb_per_s = rate(product.weight_bytes(), &product.samples);
     ProductLine {
         rows: product.rows,
@@ -133,7 +143,7 @@ fn line(product: &ProductRate, all: &[ProductRate], ceilings: &KernelSummary) ->
         median_ms: product.samples.median() * 1e3,
         gflops,
         weight_gb_per_s,
-        percent_of_fma: 100.0 * gflops.best / ceilings.fma_gflops.best,
+        percent_of_peak: 100.0 * gflops.best / peak.best,
         percent_of_read: 100.0 * weight_gb_per_s.best / ceilings.read_gb_per_s.best,
         times_f32: plain.map_or(1.0, |plain| plain.samples.best() / product.samples.best()),
     }
@@ -147,6 +157,8 @@ fn summary_text(summary: &KernelSummary) -> String {
     for (name, rate, unit) in [
         ("multiply-add, one thread", summary.fma_one_thread_gflops, "GFLOP/s"),
         ("multiply-add, all threads", summary.fma_gflops, "GFLOP/s"),
+        ("bf16 pairs, all threads", summary.bf16_gflops, "GFLOP/s"),
+        ("int8 fours, all threads", summary.int8_gflops, "GFLOP/s"),
         ("memory read, all threads", summary.read_gb_per_s, "GB/s"),
     ] {
         writeln!(text, "{name:26} {:7.1} ({:.1}) {unit}", rate.best, rate.median)
@@ -155,7 +167,7 @@ fn summary_text(summary: &KernelSummary) -> String {
     writeln!(
         text,
         "\n{:16} {:10} {:9} {:>20} {:>18} {:>7} {:>16} {:>7} {:>7}",
-        "rows x k x n", "weights", "", "ms", "GFLOP/s", "% FMA", "weights GB/s", "% read", "x f32"
+        "rows x k x n", "weights", "", "ms", "GFLOP/s", "% peak", "weights GB/s", "% read", "x f32"
     )
     .expect("writing to memory does not fail");
     for line in &summary.products {
@@ -168,7 +180,7 @@ fn summary_text(summary: &KernelSummary) -> String {
             line.source,
             format!("{:.3} ({:.3})", line.best_ms, line.median_ms),
             cell(line.gflops),
-            line.percent_of_fma,
+            line.percent_of_peak,
             cell(line.weight_gb_per_s),
             line.percent_of_read,
             line.times_f32,

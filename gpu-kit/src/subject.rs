@@ -118,6 +118,7 @@ fn changing_all(config: &ModelConfig) -> Arc<Adapter> {
         pairs,
         head: Some(Head::linear(matrix("head", 2, hidden), None)),
         report: random.report.clone(),
+        ..Adapter::default()
     })
 }
 

@@ -124,6 +124,7 @@ impl LiveAdapter {
             pairs: tracked,
             head,
             report: adapter.report.clone(),
+            ..Adapter::default()
         };
         Ok(LiveAdapter {
             detached: Arc::new(tracked.detached()),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use candle_core::backprop::GradStore;
 use candle_core::{D, DType, Device, Result, Tensor, Var};
-use models::adapter::{Adapter, AdapterReport, AdapterTable, LoraPair, Segment};
+use models::adapter::{Adapter, AdapterTable, LoraPair, Segment};
 use models::batch::AdapterSlot;
 use models::config::{HeadConfig, MlpConfig};
 use models::decoder::RowSelection;
@@ -286,7 +286,7 @@ fn adapted(config: &ModelConfig, subject: &mut Subject) -> (AdapterTable, BTreeM
             digest: format!("test {seed}"),
             pairs,
             head: None,
-            report: AdapterReport::default(),
+            ..Adapter::default()
         }));
         subject.batch.adapters[index] = Some(slot);
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use models::adapter::{Adapter, AdapterReport, LoraPair};
+use models::adapter::{Adapter, LoraPair};
 use models::config::{MlpConfig, ModelConfig};
 use models::random::RandomWeights;
 use models::weights::Site;
@@ -35,7 +35,7 @@ pub fn random_adapter(config: &ModelConfig, seed: u64, rank: usize) -> Result<Ar
         digest: format!("random {seed}"),
         pairs,
         head: None,
-        report: AdapterReport::default(),
+        ..Adapter::default()
     }))
 }
 

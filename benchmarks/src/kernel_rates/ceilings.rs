@@ -15,6 +15,16 @@ pub(super) fn multiply_add() {
     ceiling::multiply_add(MULTIPLY_ADDS);
 }
 
+/// One thread's measurement of pairs of bf16: twice the operations.
+pub(super) fn dot_pairs() {
+    ceiling::dot_pairs(MULTIPLY_ADDS);
+}
+
+/// One thread's measurement of 8-bit integers: four times the operations.
+pub(super) fn dot_integers() {
+    ceiling::dot_integers(MULTIPLY_ADDS);
+}
+
 /// Memory to be read.
 pub(super) struct Stream(Vec<f32>);
 

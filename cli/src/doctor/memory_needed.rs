@@ -166,7 +166,7 @@ fn adapter_bytes(spec: &ModelSpec, catalogue: &Catalogue) -> Result<u64, CliErro
     adapters.map(file_bytes).sum()
 }
 
-/// Bytes of an adapter's tensors, which are held as they are stored.
+/// Bytes of an adapter's tensors, which are held as they are stored, or rounded in fewer.
 fn file_bytes(adapter: &AdapterSpec) -> Result<u64, CliError> {
     let local = serve::local_folder(&adapter.path, WantedFiles::Adapter);
     let local = local.map_err(|error| {

@@ -9,7 +9,7 @@ use engine::{
     Engine, EngineConfig, FinishReason, OutputSpec, Priority, Request, RequestError, RequestEvent,
     RequestOutput, RequestParams, RequestTree, SamplingParams, SubmitError, Task, TaskOutput,
 };
-use models::adapter::{Adapter, AdapterReport};
+use models::adapter::Adapter;
 use models::batch::AdapterSlot;
 use models::{Forward, ModelError, Outputs, RaggedBatch};
 
@@ -300,7 +300,7 @@ pub(crate) fn adapter(digest: &str) -> Arc<Adapter> {
         digest: digest.to_owned(),
         pairs: std::collections::BTreeMap::new(),
         head: None,
-        report: AdapterReport::default(),
+        ..Adapter::default()
     })
 }
 

@@ -228,7 +228,13 @@ impl Loading {
             self.report.add(site);
         }
         self.report.warn();
-        Adapter { digest: self.digest.finish(), pairs: self.pairs, head, report: self.report }
+        Adapter {
+            digest: self.digest.finish(),
+            pairs: self.pairs,
+            rounded: BTreeMap::new(),
+            head,
+            report: self.report,
+        }
     }
 }
 

@@ -21,9 +21,9 @@ mod table;
 mod targets;
 
 pub use load::{Base, HEAD_FILE, WEIGHTS_FILE};
-pub use lora::{Adapter, LoraPair};
+pub use lora::{Adapter, LoraPair, RoundedPair};
 pub use outline::Outline;
 pub use peft::CONFIG as CONFIG_FILE;
 pub use report::{AdapterReport, HeadReport, SiteReport};
 pub(crate) use table::gathered;
-pub use table::{AdapterTable, Segment, factors_at};
+pub use table::{AdapterTable, Segment, factors_at, rounded_factors_at};

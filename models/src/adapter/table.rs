@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::lora::Adapter;
+use super::lora::{Adapter, RoundedPair};
 use crate::batch::{AdapterSlot, RaggedBatch};
 use crate::error::{ModelError, Result};
-use crate::ops::LoraSegment;
+use crate::ops::{LoraSegment, RoundedLora};
 use crate::weights::Site;
 
 /// The adapters that a forward may use, by slot.
@@ -93,6 +93,27 @@ pub fn factors_at(segments: &[Segment], site: Site) -> Vec<LoraSegment<'_>> {
             })
         })
         .collect()
+}
+
+/// As [`factors_at`], in bf16; factors that are not rounded yet are rounded now.
+///
+/// # Errors
+/// As [`super::LoraPair::rounded`].
+pub fn rounded_factors_at(segments: &[Segment], site: Site) -> Result<Vec<RoundedLora>> {
+    let of = |segment: &Segment| {
+        let adapter = &segment.adapter;
+        let pair = match (adapter.rounded.get(&site), adapter.pairs.get(&site)) {
+            (Some(pair), _) => pair.clone(),
+            (None, Some(pair)) => match pair.rounded(site) {
+                Ok(pair) => pair,
+                Err(error) => return Some(Err(error)),
+            },
+            (None, None) => return None,
+        };
+        let RoundedPair { a, b, scale } = pair;
+        Some(Ok(RoundedLora { rows: segment.rows.clone(), a, b, scale }))
+    };
+    segments.iter().filter_map(of).collect()
 }
 
 /// The segments as ranges of the gathered rows, which are ascending.

@@ -74,6 +74,11 @@ impl Layer {
         self.kv_type
     }
 
+    /// Whether the products of its projections, but for a router's, round their operands.
+    pub(super) fn rounds(&self) -> bool {
+        self.q.rounds()
+    }
+
     /// `[T, hidden] -> [R, hidden]`: the rows that are kept, or all of them.
     pub(super) fn forward(
         &self,

@@ -2,7 +2,7 @@
 
 use candle_core::Tensor;
 
-use crate::adapter::{Segment, factors_at};
+use crate::adapter::{Segment, factors_at, rounded_factors_at};
 use crate::error::Result;
 use crate::kernels::attention::KvType;
 use crate::ops;
@@ -47,9 +47,27 @@ impl Linear {
         }
     }
 
+    /// Whether its product rounds its operands, and so those of adapters.
+    pub(super) fn rounds(&self) -> bool {
+        match &self.weight {
+            Weight::Panels(_) => false,
+            Weight::Bf16(_) | Weight::Int8(_) => true,
+        }
+    }
+
     /// `[T, k] -> [T, n]`, with the adapters of the segments that `x`'s rows belong to.
     pub(super) fn forward(&self, x: &Tensor, segments: &[Segment]) -> Result<Tensor> {
-        let pairs = factors_at(segments, self.site);
-        ops::linear_adapted(x, &self.weight, self.bias.as_ref(), &pairs)
+        let (site, bias) = (self.site, self.bias.as_ref());
+        match &self.weight {
+            Weight::Panels(matrix) => {
+                ops::linear_adapted(x, matrix, bias, &factors_at(segments, site))
+            }
+            Weight::Bf16(matrix) => {
+                ops::linear_served(x, matrix, bias, rounded_factors_at(segments, site)?)
+            }
+            Weight::Int8(matrix) => {
+                ops::linear_served(x, matrix, bias, rounded_factors_at(segments, site)?)
+            }
+        }
     }
 }

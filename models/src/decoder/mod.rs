@@ -23,7 +23,7 @@ use crate::ops;
 use crate::packed::Matrix;
 use crate::shared::Spans;
 use crate::weights::Site;
-use crate::weights::{Param, WeightSource};
+use crate::weights::{Param, Projection, WeightSource};
 use layer::Layer;
 pub use rope::Rope;
 pub use walk::Walk;
@@ -177,6 +177,14 @@ impl Decoder {
     /// The type of its keys and values.
     pub fn kv_type(&self) -> KvType {
         self.layers.first().map_or(KvType::F32, Layer::kv_type)
+    }
+
+    /// Whether the product at a site rounds its operands, so that adapters are rounded there, too.
+    pub fn rounds_at(&self, site: Site) -> bool {
+        match site {
+            Site::Embedding | Site::Vocab | Site::Layer(_, Projection::Router) => false,
+            Site::Layer(index, _) => self.layers.get(index).is_some_and(Layer::rounds),
+        }
     }
 
     /// The configuration.

@@ -9,8 +9,9 @@ use half::{bf16, f16};
 use super::attention::{self, BlockLayout, Blocks, Geometry, KvLane, Queries};
 use super::bf16_dot::{self, Bf16Matrix};
 use super::gated;
-use super::gemm::{self, Addends, LowRank};
+use super::gemm::{self, Addends, LowRank, SecondFactor};
 use super::int8::{self, Int8Matrix};
+use super::lora::{RoundedSegment, rounded_updates_by};
 use super::norm::RmsNorm;
 use super::rotary::{Rotary, RotaryTable, Turn};
 use super::simd::Isa;
@@ -104,18 +105,25 @@ fn product(isa: Isa, storage: Storage) -> Vec<f32> {
     let panels = Panels { data, n: N, k: K };
     let (b, inner) =
         (numbers("factor", N.div_ceil(PANEL) * PANEL * RANK), numbers("inner", ROWS * RANK));
-    let b = Panels { data: PanelData::F32(&b), n: N, k: RANK };
-    let update = LowRank { rows: 0..ROWS, inner, b, scale: 0.3 };
+    let b = SecondFactor::Panels(Panels { data: PanelData::F32(&b), n: N, k: RANK });
+    let update = LowRank::new(isa, 0..ROWS, inner, b, 0.3);
     let addends = Addends { bias: None, updates: &[update] };
     gemm::matmul_by(isa, &numbers("x", ROWS * K), panels, addends, &mut out);
     out
 }
 
 fn bf16_dots(isa: Isa) -> Vec<f32> {
-    let weight: Vec<bf16> = numbers("weight", N * K).into_iter().map(bf16::from_f32).collect();
-    let weight = Bf16Matrix::pack(&weight, N, K).expect("as many numbers as it needs");
+    let of = |name, n: usize, k: usize| {
+        let numbers: Vec<bf16> = numbers(name, n * k).into_iter().map(bf16::from_f32).collect();
+        Bf16Matrix::pack(&numbers, n, k).expect("as many numbers as it needs")
+    };
+    let (x, weight) = (numbers("x", ROWS * K), of("weight", N, K));
+    let (a, b) = (of("inner", RANK, K), of("factor", N, RANK));
+    let segment = RoundedSegment { rows: 0..ROWS, a: &a, b: &b, scale: 0.3 };
+    let updates = rounded_updates_by(isa, &x, &[segment]);
     let mut out = vec![0.0; ROWS * N];
-    bf16_dot::product(isa, &numbers("x", ROWS * K), &weight, Addends::default(), &mut out);
+    let addends = Addends { bias: None, updates: &updates };
+    bf16_dot::product(isa, &x, &weight, addends, &mut out);
     out
 }
 

@@ -1,7 +1,7 @@
 //! The bf16 path: weights and activations in bf16, sums in f32.
 //!
-//! Each row of `x [m, k]` is rounded to bf16 (to the nearest, halves to even) once per product. An
-//! element of the output is one chain of fused multiply-adds along `k`, from zero at the first pair
+//! Each row of `x [m, k]` is rounded to bf16 (to the nearest, halves to even; a number below 2⁻¹²⁶ counts
+//! as zero) once per product. An element of the output is one chain of fused multiply-adds along `k`, from zero at the first pair
 //! of columns, each rounded to f32; of a pair, the second column is added first, and a number below
 //! 2⁻¹²⁶ counts as zero ([`F32x16::dot_pairs`]). A bias is added last. The loops are those of
 //! [`super::gemm`], so a row's bits depend on that row and the weights alone, on every instruction
@@ -22,7 +22,7 @@ use rayon::prelude::*;
 
 use super::gemm::{Addends, Finish, PanelRow, Product, SLAB_ROWS};
 use super::panels::PANEL;
-use super::simd::{F32x16, Isa, Kernel, nearest};
+use super::simd::{F32x16, Isa, Kernel, LANES};
 use super::threads::Tiles;
 use crate::error::{ModelError, Result};
 
@@ -94,13 +94,18 @@ impl Bf16Matrix {
     /// Numbers are multiples of 2⁻⁷ times their power of two. So if the least powers of both sides
     /// multiply to 2⁻¹¹² or more, all products are multiples of 2⁻¹²⁶, and rounded sums of multiples
     /// are multiples: zero, or normal.
-    fn keeps_normal(&self, x: &[f32]) -> bool {
+    pub(super) fn keeps_normal(&self, x: &[f32]) -> bool {
         /// Of the two exponents' sum: twice the bias, less 112.
         const LEAST: u32 = 2 * 127 - 112;
         let of_rows = || self.rows.iter().map(|row| least_exponent(&row.0)).min();
         let w = *self.least.get_or_init(|| of_rows().unwrap_or(NO_EXPONENT));
         let x = least_exponent(x);
         x.min(w) > 0 && x + w >= LEAST
+    }
+
+    /// The rows of all panels.
+    pub(super) fn panels(&self) -> &[PairRow] {
+        &self.rows
     }
 
     /// Output columns.
@@ -192,7 +197,7 @@ pub(super) fn product(
 }
 
 /// Rounds `x [m, k]` to pairs `[m, k.div_ceil(2)]`.
-fn round_rows(isa: Isa, x: &[f32], m: usize, k: usize) -> Vec<f32> {
+pub(super) fn round_rows(isa: Isa, x: &[f32], m: usize, k: usize) -> Vec<f32> {
     let depth = pair_rows(k);
     let mut pairs = vec![0.0; m * depth];
     if k == 0 {
@@ -215,24 +220,22 @@ struct RoundRow<'a> {
 
 impl Kernel for RoundRow<'_> {
     type Output = ();
+    const DOTS_PAIRS: bool = true;
 
     #[inline(always)]
     fn run<L: F32x16>(self) {
-        /// Pairs of one vector.
-        const WIDTH: usize = 16;
-        let (vectors, rest) = self.x.as_chunks::<{ PAIR * WIDTH }>();
-        let (pairs, pairs_rest) = self.pairs.split_at_mut(vectors.len() * WIDTH);
-        for (x, pairs) in vectors.iter().zip(pairs.as_chunks_mut::<WIDTH>().0) {
-            let mut halves = [0; PAIR * WIDTH];
-            for i in 0..PAIR * WIDTH {
-                halves[i] = nearest(x[i]);
-            }
-            for i in 0..WIDTH {
-                pairs[i] = pair(halves[PAIR * i], halves[PAIR * i + 1]);
-            }
+        let (both, rest) = {
+            let (both, _) = self.x.as_chunks::<LANES>().0.as_chunks::<PAIR>();
+            (both, &self.x[both.len() * PAIR * LANES..])
+        };
+        let (pairs, pairs_rest) = self.pairs.split_at_mut(both.len() * LANES);
+        for ([first, second], pairs) in both.iter().zip(pairs.as_chunks_mut::<LANES>().0) {
+            L::load(first).to_pairs(L::load(second)).store(pairs);
         }
-        for (columns, pair_of) in rest.chunks(PAIR).zip(pairs_rest) {
-            *pair_of = pair(nearest(columns[0]), nearest(*columns.get(1).unwrap_or(&0.0)));
+        if !rest.is_empty() {
+            let (first, second) = rest.split_at(rest.len().min(LANES));
+            let last = L::load_part(first, 0.0).to_pairs(L::load_part(second, 0.0));
+            last.store_part(pairs_rest);
         }
     }
 }

@@ -7,33 +7,53 @@
 
 use std::hint::black_box;
 
+use super::int8;
 use super::simd::{F32x16, Isa, Kernel, LANES};
 
 /// Runs about `count` multiply-adds of sixteen lanes between registers. Returns the exact count.
 pub fn multiply_add(count: usize) -> usize {
-    let (done, sum) = Isa::best().run(MultiplyAdd(count));
+    chains_by::<false>(count)
+}
+
+/// As [`multiply_add`], of pairs of bf16: twice as many multiply-adds.
+pub fn dot_pairs(count: usize) -> usize {
+    chains_by::<true>(count)
+}
+
+/// As [`multiply_add`], of four columns of 8-bit integers: four times as many multiply-adds.
+pub fn dot_integers(count: usize) -> usize {
+    int8::dot_chains(count)
+}
+
+fn chains_by<const PAIRS: bool>(count: usize) -> usize {
+    let (done, sum) = Isa::best().run(MultiplyAdd::<PAIRS>(count));
     // Uses the sums, so that the compiler keeps them.
     black_box(sum);
     done
 }
 
-struct MultiplyAdd(usize);
+struct MultiplyAdd<const PAIRS: bool>(usize);
 
-impl Kernel for MultiplyAdd {
+impl<const PAIRS: bool> Kernel for MultiplyAdd<PAIRS> {
     type Output = (usize, f32);
+    const DOTS_PAIRS: bool = PAIRS;
 
     #[inline(always)]
     fn run<L: F32x16>(self) -> (usize, f32) {
-        if L::ACCUMULATORS >= 24 { chains::<L, 12>(self.0) } else { chains::<L, 5>(self.0) }
+        if L::ACCUMULATORS >= 24 {
+            chains::<L, PAIRS, 12>(self.0)
+        } else {
+            chains::<L, PAIRS, 5>(self.0)
+        }
     }
 }
 
 /// Several chains at once: more than the latency of a multiply-add times their rate.
 #[inline(always)]
-fn chains<L: F32x16, const CHAINS: usize>(count: usize) -> (usize, f32) {
+fn chains<L: F32x16, const PAIRS: bool, const CHAINS: usize>(count: usize) -> (usize, f32) {
     let turns = count.div_ceil(CHAINS);
     // Values hidden from the compiler, different in every chain, so that no result is computed in
-    // advance.
+    // advance. As pairs they are two numbers near these, or one of them and a small one.
     let (factor, term) = (L::splat(black_box(0.999)), L::splat(black_box(1e-3)));
     let mut sums = [L::splat(0.0); CHAINS];
     for sum in &mut sums {
@@ -41,7 +61,8 @@ fn chains<L: F32x16, const CHAINS: usize>(count: usize) -> (usize, f32) {
     }
     for _ in 0..black_box(turns) {
         for sum in &mut sums {
-            *sum = sum.mul_add(factor, term);
+            *sum =
+                if PAIRS { factor.dot_normal_pairs(term, *sum) } else { sum.mul_add(factor, term) };
         }
     }
     let mut all = L::splat(0.0);
@@ -85,13 +106,19 @@ impl Kernel for MemoryRead<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{multiply_add, sum_all};
+    use super::{dot_integers, dot_pairs, multiply_add, sum_all};
 
     #[test]
     fn requested_multiply_adds_are_counted() {
-        for count in [1, 100, 1001] {
-            let done = multiply_add(count);
-            assert!((count..count + 12).contains(&done), "{done} for {count}");
+        for (name, run) in [
+            ("f32", multiply_add as fn(usize) -> usize),
+            ("bf16", dot_pairs),
+            ("int8", dot_integers),
+        ] {
+            for count in [1, 100, 1001] {
+                let done = run(count);
+                assert!((count..count + 12).contains(&done), "{done} for {count} of {name}");
+            }
         }
     }
 

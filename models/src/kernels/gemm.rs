@@ -21,9 +21,7 @@ use crate::kernels::panels::{PANEL, PanelData, Panels};
 pub(super) use product::{Product, SLAB_ROWS};
 pub(super) use tile::{Finish, PanelRow};
 pub(super) use updates::TileUpdates;
-pub use updates::{Addends, LowRank, add_updates};
-
-use narrow::NarrowProduct;
+pub use updates::{Addends, LowRank, SecondFactor, add_updates};
 
 /// Computes `out [m, n] = x [m, k] · Wᵀ` and adds a bias and updates of rows, all f32.
 ///
@@ -91,16 +89,11 @@ pub(super) fn matmul_by(
 fn by_panels<W: PanelRow>(
     isa: Isa,
     x: &[f32],
-    (w, [n, k]): (&[W], [usize; 2]),
+    (w, shape): (&[W], [usize; 2]),
     (finish, updates): (Finish<'_>, &[LowRank<'_>]),
     out: &mut [f32],
 ) {
-    let is_narrow = n <= narrow::MOST_PANELS * PANEL && out.len() > n;
-    if is_narrow && updates.is_empty() && matches!(finish, Finish::Store) {
-        NarrowProduct { isa, x, w, n, k }.run(out);
-    } else {
-        Product::new(isa, x, w, [n, k], finish).updates(updates, 0).run(out);
-    }
+    Product::new(isa, x, w, shape, finish).updates(updates, 0).run(out);
 }
 
 /// Element `(row, col)` of the matrix, as f32.

@@ -6,6 +6,7 @@
 //! each row is quantised separately: a row's bits depend on that row alone, on every instruction
 //! set.
 
+mod chains;
 mod dot;
 mod matrix;
 mod product;
@@ -18,6 +19,7 @@ use super::gemm::Addends;
 use dot::DotIsa;
 use product::{Int8Product, ProductInto};
 
+pub(super) use chains::dot_chains;
 pub use matrix::{Int8Matrix, MOST_COLUMNS};
 
 /// Computes `out [m, n] = x [m, k] · Wᵀ` with each row of `x` quantised separately:

@@ -8,7 +8,9 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::backward;
-use super::gemm::{self, Addends, LowRank, add_updates};
+use super::bf16_dot::{self, Bf16Matrix};
+use super::gemm::{self, Addends, LowRank, SecondFactor, add_updates};
+use super::simd::Isa;
 use crate::kernels::panels::{PANEL, Panels};
 
 /// Rows that share factors.
@@ -20,6 +22,19 @@ pub struct Segment<'a> {
     pub a: Panels<'a>,
     /// `[n, r]`.
     pub b: Panels<'a>,
+    /// Factor on the update.
+    pub scale: f32,
+}
+
+/// Rows that share factors of bf16, where the layer's product rounds its rows as well.
+#[derive(Clone, Debug)]
+pub struct RoundedSegment<'a> {
+    /// Rows of the batch.
+    pub rows: Range<usize>,
+    /// `[r, k]`.
+    pub a: &'a Bf16Matrix,
+    /// `[n, r]`.
+    pub b: &'a Bf16Matrix,
     /// Factor on the update.
     pub scale: f32,
 }
@@ -80,15 +95,45 @@ impl Input<'_> {
 /// The updates of all segments, for the product whose output they change or for [`add_updates`].
 /// Segments are in order and do not overlap.
 pub fn updates<'a>(input: Input<'_>, segments: &[Segment<'a>]) -> Vec<LowRank<'a>> {
-    /// Below this number of multiply-adds one thread computes everything.
-    const SMALLEST_SHARED: usize = 1 << 18;
-    let update = |segment: &Segment<'a>| LowRank {
-        rows: segment.rows.clone(),
-        inner: input.shrink(segment),
-        b: segment.b,
-        scale: segment.scale,
+    let isa = Isa::best();
+    let update = |segment: &Segment<'a>| {
+        let b = SecondFactor::Panels(segment.b);
+        LowRank::new(isa, segment.rows.clone(), input.shrink(segment), b, segment.scale)
     };
     let work = |segment: &Segment<'_>| segment.rows.len() * segment.a.k * segment.a.n;
+    each(segments, work, update)
+}
+
+/// As [`updates`] of rows `x [T, k]`, with both factors multiplied as [`bf16_dot`] multiplies.
+pub fn rounded_updates<'a>(x: &[f32], segments: &[RoundedSegment<'a>]) -> Vec<LowRank<'a>> {
+    rounded_updates_by(Isa::best(), x, segments)
+}
+
+/// [`rounded_updates`] on these instructions.
+pub(super) fn rounded_updates_by<'a>(
+    isa: Isa,
+    x: &[f32],
+    segments: &[RoundedSegment<'a>],
+) -> Vec<LowRank<'a>> {
+    let update = |segment: &RoundedSegment<'a>| {
+        let (rows, k) = (segment.rows.clone(), segment.a.k());
+        let mut inner = vec![0.0; rows.len() * segment.a.n()];
+        let x = &x[rows.start * k..rows.end * k];
+        bf16_dot::product(isa, x, segment.a, Addends::default(), &mut inner);
+        LowRank::new(isa, rows, inner, SecondFactor::Pairs(segment.b), segment.scale)
+    };
+    let work = |segment: &RoundedSegment<'_>| segment.rows.len() * segment.a.k() * segment.a.n();
+    each(segments, work, update)
+}
+
+/// The updates of all segments, on several threads if there is `work` (multiply-adds) for them.
+fn each<'a, S: Sync>(
+    segments: &[S],
+    work: impl Fn(&S) -> usize,
+    update: impl Fn(&S) -> LowRank<'a> + Send + Sync,
+) -> Vec<LowRank<'a>> {
+    /// Below this number of multiply-adds one thread computes everything.
+    const SMALLEST_SHARED: usize = 1 << 18;
     if segments.len() < 2 || segments.iter().map(work).sum::<usize>() < SMALLEST_SHARED {
         segments.iter().map(update).collect()
     } else {

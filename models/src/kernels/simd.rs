@@ -110,8 +110,9 @@ pub trait F32x16: Copy {
             .map(|bits| Self::load(&bits.map(f32::from_bits)))
     }
 
-    /// Pairs of bf16, the nearest (halves to even) of the numbers of `self` and then of `next`, none
-    /// of which is subnormal: lane 0 holds the first two of `self`. NaN stays NaN.
+    /// Pairs of bf16, the nearest (halves to even) of the numbers of `self` and then of `next`: lane 0
+    /// holds the first two of `self`. A subnormal number becomes zero with its sign, NaN stays NaN
+    /// (VCVTNE2PS2BF16).
     #[inline(always)]
     fn to_pairs(self, next: Self) -> Self {
         pairs::join(self, next)

@@ -30,23 +30,24 @@ use crate::packed::{Matrix, Weight};
 /// # Errors
 /// Operands of other shapes, a variable that is not f32, and, at the backward, bf16 pairs and 8-bit weights.
 pub fn linear(x: &Tensor, weight: &Weight, bias: Option<&Tensor>) -> Result<Tensor> {
-    check_operands(x, weight, bias)?;
-    Ok(match (weight, bias) {
-        (Weight::Panels(matrix), None) => x.apply_op2(matrix.tensor(), Linear::of(matrix))?,
-        (Weight::Panels(matrix), Some(bias)) => {
-            x.apply_op3(matrix.tensor(), bias, Linear::of(matrix))?
-        }
-        (Weight::Bf16(matrix), bias) => linear_served(x, matrix, bias)?,
-        (Weight::Int8(matrix), bias) => linear_served(x, matrix, bias)?,
+    let matrix = match weight {
+        Weight::Panels(matrix) => matrix,
+        Weight::Bf16(matrix) => return linear_served(x, matrix, bias, Vec::new()),
+        Weight::Int8(matrix) => return linear_served(x, matrix, bias, Vec::new()),
+    };
+    check_operands(x, [matrix.n(), matrix.k()], bias)?;
+    trainable("linear", matrix)?;
+    Ok(match bias {
+        None => x.apply_op2(matrix.tensor(), Linear::of(matrix))?,
+        Some(bias) => x.apply_op3(matrix.tensor(), bias, Linear::of(matrix))?,
     })
 }
 
 pub(super) fn check_operands(
     x: &Tensor,
-    weight: &Weight,
+    [n, k]: [usize; 2],
     bias: Option<&Tensor>,
 ) -> TensorResult<()> {
-    let (n, k) = (weight.n(), weight.k());
     if x.dims2()?.1 != k {
         return Err(shape_error("linear: x", x, &format!("[T, {k}]")));
     }
@@ -55,10 +56,7 @@ pub(super) fn check_operands(
     {
         return Err(shape_error("linear: bias", bias, &format!("[{n}]")));
     }
-    match weight {
-        Weight::Panels(matrix) => trainable("linear", matrix),
-        Weight::Bf16(_) | Weight::Int8(_) => Ok(()),
-    }
+    Ok(())
 }
 
 /// Refuses variables that are not f32: no gradient is computed in half precision.

@@ -1,16 +1,43 @@
-//! `x · Wᵀ + b` over weights that are only served: bf16 pairs and 8-bit integers.
+//! `x · Wᵀ + b` over weights that are only served, bf16 pairs and 8-bit integers, with the updates of
+//! adapters.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor};
+use candle_core::{
+    CpuStorage, CustomOp1, CustomOp2, Layout, Result as TensorResult, Shape, Tensor,
+};
 
+use super::linear::check_operands;
+use super::lora::{check_rows, misfit};
 use super::storage::f32s;
+use crate::error::Result;
 use crate::kernels::bf16_dot::{Bf16Matrix, matmul_bf16};
 use crate::kernels::gemm::Addends;
 use crate::kernels::int8::{Int8Matrix, matmul_int8};
+use crate::kernels::lora::{RoundedSegment, rounded_updates};
+
+/// Rows of the batch that share an adapter, and its two factors at a layer whose product rounds.
+#[derive(Clone, Debug)]
+pub struct RoundedLora {
+    /// Rows of the packed batch.
+    pub rows: Range<usize>,
+    /// `[r, k]`.
+    pub a: Arc<Bf16Matrix>,
+    /// `[n, r]`.
+    pub b: Arc<Bf16Matrix>,
+    /// `α / r`, or `α / √r`.
+    pub scale: f32,
+}
+
+impl RoundedLora {
+    fn segment(&self) -> RoundedSegment<'_> {
+        RoundedSegment { rows: self.rows.clone(), a: &self.a, b: &self.b, scale: self.scale }
+    }
+}
 
 /// A matrix `[n, k]` whose product rounds each row of its other operand.
-pub(super) trait ServedMatrix: Send + Sync {
+pub trait ServedMatrix: Send + Sync {
     /// The operation in errors.
     const OP: &'static str;
     /// `[n, k]`.
@@ -43,30 +70,51 @@ impl ServedMatrix for Int8Matrix {
     }
 }
 
-/// `x [T, k] f32 -> [T, n] f32`, each row rounded separately, so that its bits depend on that row
-/// alone. The caller has checked the shapes.
+/// `x [T, k] f32 · weight [n, k]ᵀ + bias [n] -> [T, n] f32`, and low-rank updates of segments of the
+/// batch, whose factors are multiplied as bf16 weights are: `scale · (x · Aᵀ) · Bᵀ`.
 ///
-/// A backward through it is an error that names it: rounding has no gradient.
-pub(super) fn linear_served<M: ServedMatrix + 'static>(
+/// Each row is rounded separately, so that its bits depend on that row alone, and not on how rows are
+/// cut into segments. A backward through it is an error that names it: rounding has no gradient.
+///
+/// # Errors
+/// Operands of other shapes; segments out of order, overlapping or past the batch; factors that do
+/// not fit.
+pub fn linear_served<M: ServedMatrix + 'static>(
     x: &Tensor,
     weight: &Arc<M>,
     bias: Option<&Tensor>,
+    segments: Vec<RoundedLora>,
 ) -> Result<Tensor> {
-    let op = LinearServed(weight.clone());
-    match bias {
-        None => x.apply_op1(op),
-        Some(bias) => x.apply_op2(bias, op),
+    let [n, k] = weight.shape();
+    check_operands(x, [n, k], bias)?;
+    check_rows(x.dim(0)?, segments.iter().map(|segment| &segment.rows))?;
+    for RoundedLora { a, b, .. } in &segments {
+        let shapes = [[a.n(), a.k()], [b.n(), b.k()]];
+        if shapes != [[b.k(), k], [n, a.n()]] {
+            return Err(misfit("A is [r, k], B is [n, r]", shapes, k));
+        }
     }
+    let op = LinearServed { weight: weight.clone(), segments };
+    Ok(match bias {
+        None => x.apply_op1(op)?,
+        Some(bias) => x.apply_op2(bias, op)?,
+    })
 }
 
-struct LinearServed<M>(Arc<M>);
+struct LinearServed<M> {
+    weight: Arc<M>,
+    segments: Vec<RoundedLora>,
+}
 
 impl<M: ServedMatrix> LinearServed<M> {
     fn run(&self, x: &[f32], bias: Option<&[f32]>) -> (CpuStorage, Shape) {
-        let [n, k] = self.0.shape();
+        let [n, k] = self.weight.shape();
         let rows = x.len() / k;
         let mut out = vec![0.0; rows * n];
-        self.0.product(x, Addends::bias(bias), &mut out);
+        let segments = self.segments.iter().filter(|segment| !segment.rows.is_empty());
+        let segments: Vec<_> = segments.map(RoundedLora::segment).collect();
+        let updates = rounded_updates(x, &segments);
+        self.weight.product(x, Addends { bias, updates: &updates }, &mut out);
         (CpuStorage::F32(out), Shape::from((rows, n)))
     }
 }
@@ -76,7 +124,7 @@ impl<M: ServedMatrix> CustomOp1 for LinearServed<M> {
         M::OP
     }
 
-    fn cpu_fwd(&self, x: &CpuStorage, xl: &Layout) -> Result<(CpuStorage, Shape)> {
+    fn cpu_fwd(&self, x: &CpuStorage, xl: &Layout) -> TensorResult<(CpuStorage, Shape)> {
         Ok(self.run(f32s(x, xl)?, None))
     }
 }
@@ -92,71 +140,10 @@ impl<M: ServedMatrix> CustomOp2 for LinearServed<M> {
         xl: &Layout,
         bias: &CpuStorage,
         bl: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
+    ) -> TensorResult<(CpuStorage, Shape)> {
         Ok(self.run(f32s(x, xl)?, Some(f32s(bias, bl)?)))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use candle_core::{Device, Tensor, Var};
-
-    use half::bf16;
-
-    use crate::kernels::bf16_dot::Bf16Matrix;
-    use crate::kernels::int8::Int8Matrix;
-    use crate::ops::linear;
-    use crate::packed::Weight;
-
-    fn weight(rows: &[f32], n: usize, k: usize) -> Weight {
-        Weight::Int8(Arc::new(Int8Matrix::quantise(rows, n, k).unwrap()))
-    }
-
-    #[test]
-    fn integers_are_multiplied_exactly() {
-        // Both scales are 1: the largest magnitude of every row and channel is 127.
-        let weight = weight(&[127.0, 1.0, -2.0, 127.0], 2, 2);
-        let x = Tensor::new(&[[127.0_f32, 3.0], [0.0, -127.0]], &Device::Cpu).unwrap();
-        let bias = Tensor::new(&[0.5_f32, -1.0], &Device::Cpu).unwrap();
-        let check = |bias: Option<&Tensor>, expected: [[f32; 2]; 2]| {
-            let y = linear(&x, &weight, bias).unwrap().to_vec2::<f32>().unwrap();
-            assert_eq!(y, expected);
-        };
-        check(None, [[16132.0, 127.0], [-127.0, -16129.0]]);
-        check(Some(&bias), [[16132.5, 126.0], [-126.5, -16130.0]]);
-    }
-
-    fn pairs(rows: &[f32], n: usize, k: usize) -> Weight {
-        let rows: Vec<bf16> = rows.iter().copied().map(bf16::from_f32).collect();
-        Weight::Bf16(Arc::new(Bf16Matrix::pack(&rows, n, k).unwrap()))
-    }
-
-    #[test]
-    fn activations_are_rounded_to_bf16_before_a_product_of_pairs() {
-        // 1.00390625 lies between two bf16 and goes to the even one, 1.
-        let weight = pairs(&[1.0, 2.0, 256.0, 0.0, -1.0, 0.5], 2, 3);
-        let x = Tensor::new(&[[1.0 + 1.0 / 256.0_f32, 1.0, 1.0], [3.0, 0.0, -2.0]], &Device::Cpu);
-        let (x, bias) = (x.unwrap(), Tensor::new(&[0.5_f32, -1.0], &Device::Cpu).unwrap());
-        let check = |bias: Option<&Tensor>, expected: [[f32; 2]; 2]| {
-            let y = linear(&x, &weight, bias).unwrap().to_vec2::<f32>().unwrap();
-            assert_eq!(y, expected);
-        };
-        check(None, [[259.0, -0.5], [-509.0, -1.0]]);
-        check(Some(&bias), [[259.5, -1.5], [-508.5, -2.0]]);
-    }
-
-    #[test]
-    fn backward_of_served_weights_is_refused() {
-        for (weight, named) in
-            [(weight(&[1.0, 2.0], 1, 2), "8-bit"), (pairs(&[1.0, 2.0], 1, 2), "bf16 pairs")]
-        {
-            let x = Var::new(&[[1.0_f32, 2.0]], &Device::Cpu).unwrap();
-            let y = linear(x.as_tensor(), &weight, None).unwrap();
-            let error = y.sum_all().unwrap().backward().unwrap_err().to_string();
-            assert!(error.contains(named), "{error}");
-            assert!(weight.trainable().is_err(), "{named}");
-        }
-    }
-}
+mod tests;

@@ -32,6 +32,13 @@ pub struct LoraSegment<'a> {
     pub scale: f32,
 }
 
+impl LoraSegment<'_> {
+    /// Those of `A` and `B`.
+    fn shapes(&self) -> [[usize; 2]; 2] {
+        [self.a, self.b].map(|factor| [factor.n(), factor.k()])
+    }
+}
+
 /// `y [T, n] + scale · (x [T, k] · Aᵀ) · Bᵀ` on the rows of each segment (Hu et al., 2021,
 /// "LoRA"); other rows of `y` keep their bits.
 ///
@@ -75,7 +82,7 @@ pub fn lora_embedding(
     check_segments([token_ids.len(), y.dim(1)?], segments)?;
     for s in segments {
         if s.a.k() != s.b.k() {
-            return Err(misfit("A is [vocab, r]", s, s.a.k()));
+            return Err(misfit("A is [vocab, r]", s.shapes(), s.a.k()));
         }
         if let Some(id) = token_ids[s.rows.clone()].iter().find(|id| **id as usize >= s.a.n()) {
             let vocab = s.a.n();
@@ -108,23 +115,16 @@ fn check_output(y: &Tensor, rows: usize) -> Result<()> {
 pub(super) fn check_factors([rows, n, k]: [usize; 3], segments: &[LoraSegment<'_>]) -> Result<()> {
     check_segments([rows, n], segments)?;
     match segments.iter().find(|s| (s.a.n(), s.a.k()) != (s.b.k(), k)) {
-        Some(s) => Err(misfit("A is [r, k]", s, k)),
+        Some(s) => Err(misfit("A is [r, k]", s.shapes(), k)),
         None => Ok(()),
     }
 }
 
 fn check_segments([rows, n]: [usize; 2], segments: &[LoraSegment<'_>]) -> Result<()> {
-    let mut at = 0;
+    check_rows(rows, segments.iter().map(|s| &s.rows))?;
     for s in segments {
-        if s.rows.start < at || s.rows.end < s.rows.start || s.rows.end > rows {
-            return Err(ModelError::Batch(format!(
-                "adapter rows {:?} in a batch of {rows}, after row {at}",
-                s.rows
-            )));
-        }
-        at = s.rows.end;
         if s.b.n() != n {
-            return Err(misfit("B is [n, r]", s, n));
+            return Err(misfit("B is [n, r]", s.shapes(), n));
         }
         trainable("lora", s.a)?;
         trainable("lora", s.b)?;
@@ -132,14 +132,27 @@ fn check_segments([rows, n]: [usize; 2], segments: &[LoraSegment<'_>]) -> Result
     Ok(())
 }
 
-fn misfit(what: &str, segment: &LoraSegment<'_>, width: usize) -> ModelError {
-    let (a, b) = (segment.a, segment.b);
+/// Checks that the segments of a batch are in order and do not overlap.
+pub(super) fn check_rows<'a>(
+    rows: usize,
+    segments: impl Iterator<Item = &'a Range<usize>>,
+) -> Result<()> {
+    let mut at = 0;
+    for segment in segments {
+        if segment.start < at || segment.end < segment.start || segment.end > rows {
+            return Err(ModelError::Batch(format!(
+                "adapter rows {segment:?} in a batch of {rows}, after row {at}"
+            )));
+        }
+        at = segment.end;
+    }
+    Ok(())
+}
+
+/// The error for factors `A` and `B` of these shapes.
+pub(super) fn misfit(what: &str, [a, b]: [[usize; 2]; 2], width: usize) -> ModelError {
     ModelError::Batch(format!(
-        "adapter factors A [{}, {}] and B [{}, {}] at a layer of width {width} ({what})",
-        a.n(),
-        a.k(),
-        b.n(),
-        b.k()
+        "adapter factors A {a:?} and B {b:?} at a layer of width {width} ({what})"
     ))
 }
 

@@ -26,6 +26,7 @@ pub use gated::gated;
 pub use guard::{check_gradients, gradient_faults};
 pub use linear::linear;
 pub use linear_adapted::linear_adapted;
+pub use linear_served::{RoundedLora, ServedMatrix, linear_served};
 pub use lora::{LoraSegment, lora, lora_embedding};
 pub use norm::rms_norm;
 pub use readout::{label_logits, softcap, token_logprobs};

@@ -18,6 +18,7 @@ use crate::error::Result;
 use crate::head::Head;
 use crate::kv::KvCache;
 use crate::ops;
+use crate::weights::Site;
 pub use check::BatchRules;
 pub use groups::{HeadOf, OutputGroup, distinct_rows, from_logits, groups, logprob_targets};
 use shards::BatchShards;
@@ -184,6 +185,12 @@ impl Forward for Runner {
     }
 
     fn insert(&mut self, adapter: Arc<Adapter>) -> Result<AdapterSlot> {
+        let rounds = |site: &Site| self.decoder.rounds_at(*site);
+        let adapter = if adapter.pairs.keys().any(rounds) {
+            Arc::new(adapter.rounded_at(rounds)?)
+        } else {
+            adapter
+        };
         Ok(self.adapters.insert(adapter))
     }
 

@@ -108,9 +108,8 @@ impl Runner {
     }
 
     fn adapted_logits(&self, x: &Tensor, pair: &LoraPair) -> Result<Tensor> {
-        let weight = Weight::Panels(self.vocabulary()?.clone());
         let segment = LoraSegment { rows: 0..1, a: &pair.a, b: &pair.b, scale: pair.scale };
-        self.capped(ops::linear_adapted(x, &weight, None, &[segment])?)
+        self.capped(ops::linear_adapted(x, self.vocabulary()?, None, &[segment])?)
     }
 
     fn logits(&self, x: &Tensor) -> Result<Tensor> {

@@ -43,7 +43,8 @@ pub enum Compute {
     Int8,
 }
 
-/// The arithmetic of a loaded model. Routers, embeddings and heads compute in f32 in all.
+/// The arithmetic of a loaded model. Routers, embeddings and heads compute in f32 in all, and so do
+/// adapters of these; those of other layers are multiplied in bf16 in all but [`Numerics::F32`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Numerics {
     /// [`crate::kernels::gemm`].
@@ -79,9 +80,11 @@ impl Numerics {
     /// of the digest; `None` where it is 1, or part of the name.
     fn revision(self) -> Option<u32> {
         match self {
-            Numerics::F32 | Numerics::Int8 | Numerics::CudaBf16 { .. } => None,
-            // 2: keys and values in bf16.
-            Numerics::Bf16 => Some(2),
+            Numerics::F32 | Numerics::CudaBf16 { .. } => None,
+            // 2: keys and values in bf16. 3: adapters in bf16.
+            Numerics::Bf16 => Some(3),
+            // 2: adapters in bf16.
+            Numerics::Int8 => Some(2),
         }
     }
 
@@ -195,11 +198,11 @@ mod tests {
         assert_eq!(of(Numerics::F32), "sha256:ab");
         assert_eq!(
             of(Numerics::Bf16),
-            "sha256:07f1c512c310d8d6b6210bea0b694b03da4057ab581dee0b2e36eae799717b4e"
+            "sha256:56f48a5ec51fde0320db79dce0f65f5bd3ceb6b5d23805b5bc7623b3869ccbc3"
         );
         assert_eq!(
             of(Numerics::Int8),
-            "sha256:2556b283ae87442f197f155be592432aad3d5960a65219c6e9b3051144680d77"
+            "sha256:9a8ff401639cf205e121ce31746bc9eb2d2953d93fef0aed6ecb7bda43498df3"
         );
         let card = |capability, revision| Numerics::CudaBf16 { capability, revision };
         assert_eq!(card((9, 0), 1).name(), "cuda-sm90-bf16-1");

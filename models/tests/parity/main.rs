@@ -55,11 +55,20 @@ fn report(name: &str, checked: Result<(), String>, closeness: &Closeness) -> Opt
 }
 
 fn load_checked(case: &ModelCase, parent: &Path, golden: &Golden) -> Result<Model, String> {
+    load_checked_as(Compute::F32, case, parent, golden)
+}
+
+fn load_checked_as(
+    compute: Compute,
+    case: &ModelCase,
+    parent: &Path,
+    golden: &Golden,
+) -> Result<Model, String> {
     let (dir, made) = case.make(parent)?;
     if made.digest != golden.weights {
         return Err("the weights are not those that the reference read".into());
     }
-    load(&dir, Compute::F32)
+    load(&dir, compute)
 }
 
 fn load(dir: &Path, compute: Compute) -> Result<Model, String> {
@@ -188,9 +197,19 @@ fn load_adapter(
     cases: &Cases,
     parent: &Path,
 ) -> Result<(Runner, AdapterSlot), String> {
+    load_adapter_as(Compute::F32, case, cases, parent)
+}
+
+fn load_adapter_as(
+    compute: Compute,
+    case: &AdapterCase,
+    cases: &Cases,
+    parent: &Path,
+) -> Result<(Runner, AdapterSlot), String> {
     let golden: Golden = read(format!("adapters/{}.json", case.name));
     let base = cases.model(&case.base)?;
-    let model = load_checked(base, parent, &read(format!("models/{}.json", base.name)))?;
+    let golden_base = read(format!("models/{}.json", base.name));
+    let model = load_checked_as(compute, base, parent, &golden_base)?;
     let (dir, made) = case.make(parent, &base.spec)?;
     if made.digest != golden.weights {
         return Err("the factors are not those that the reference read".into());

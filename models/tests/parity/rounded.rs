@@ -7,8 +7,8 @@ use models::Runner;
 use models::weights::Compute;
 
 use crate::cases::Cases;
-use crate::golden::{Closeness, read};
-use crate::{alone_and_together, load};
+use crate::golden::{Closeness, Golden, read};
+use crate::{alone_and_together, load, load_adapter_as};
 
 /// The outputs of one family, in every arithmetic, beside those of transformers.
 type Family = [Closeness; 3];
@@ -66,5 +66,31 @@ fn rounded_products_stay_near_transformers() {
             assert!(closeness.max <= largest * spread, "{name}: {}", closeness.max);
         }
         println!("{line}");
+    }
+}
+
+/// Adapters over rounded products beside peft in f32: within the bounds of the products themselves.
+#[test]
+fn adapters_over_rounded_products_stay_near_peft() {
+    let cases = Cases::read();
+    for case in &cases.adapters {
+        let golden: Golden = read(format!("adapters/{}.json", case.name));
+        let mut of = ARITHMETICS.map(|_| Closeness::default());
+        for (compute, closeness) in ARITHMETICS.into_iter().zip(&mut of) {
+            let parent = tempfile::tempdir().expect("a folder");
+            let (mut runner, slot) =
+                load_adapter_as(compute, case, &cases, parent.path()).expect("loaded");
+            let compared = alone_and_together(&mut runner, &golden, Some(slot), closeness);
+            compared.expect("outputs of the same kinds");
+        }
+        let [exact, rounded @ ..] = &of;
+        let spread = spread(&exact.pairs);
+        for (closeness, (least_tau, largest)) in rounded.iter().zip([(0.97, 0.06), (0.97, 0.03)]) {
+            let tau = kendall_tau(&closeness.pairs);
+            println!("{}: tau {tau:.4}, {:.4} of {spread:.2}", case.name, closeness.max);
+            assert!(closeness.max > 100.0 * exact.max, "{}: nothing is rounded", case.name);
+            assert!(tau >= least_tau, "{}: tau {tau}", case.name);
+            assert!(closeness.max <= largest * spread, "{}: {}", case.name, closeness.max);
+        }
     }
 }

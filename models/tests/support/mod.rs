@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use candle_core::DType;
-use models::adapter::{Adapter, AdapterReport, LoraPair};
+use models::adapter::{Adapter, LoraPair};
 use models::config::{
     Activation, Biases, HeadConfig, LayerConfig, MlpConfig, ModelConfig, NormConfig, NormPlacement,
     QkNorm, RopeConfig, RopeScaling,
@@ -168,6 +168,6 @@ pub(crate) fn adapter(config: &ModelConfig, seed: u64, r: usize) -> Arc<Adapter>
         digest: format!("test {seed}"),
         pairs: sites.into_iter().map(pair).collect::<BTreeMap<_, _>>(),
         head: Some(Head::linear(head, None)),
-        report: AdapterReport::default(),
+        ..Adapter::default()
     })
 }

@@ -13,7 +13,7 @@
 
 use std::ops::Range;
 
-use super::tile::PanelRow;
+use super::tile::{self, PanelRow};
 use crate::kernels::panels::PANEL;
 use crate::kernels::simd::{F32x16, Isa, Kernel};
 use crate::kernels::threads::{Shared, Size, TileTask, Tiles, each, tasks};
@@ -32,7 +32,10 @@ pub(super) struct NarrowProduct<'a, W> {
     /// `n.div_ceil(PANEL)` panels of `k` rows.
     pub(super) w: &'a [W],
     pub(super) n: usize,
+    /// Lanes of a row.
     pub(super) k: usize,
+    /// [`Product::normal`](super::Product::normal).
+    pub(super) normal: bool,
 }
 
 impl<W: PanelRow> NarrowProduct<'_, W> {
@@ -44,7 +47,7 @@ impl<W: PanelRow> NarrowProduct<'_, W> {
         assert_eq!(out.len(), m * self.n, "the output has complete rows");
         assert_eq!(self.x.len(), m * self.k, "x has as many rows as the output");
         assert_eq!(self.w.len(), panels * self.k, "panels of a [{}, {}] matrix", self.n, self.k);
-        let tiles = Tiles::new(m, self.isa.accumulators().min(MOST_ROWS));
+        let tiles = Tiles::new(m, tile::tile_rows::<W>(self.isa).min(MOST_ROWS));
         let nanos = self.w.len() * PANEL * m / MULTIPLY_ADDS_A_NANO;
         let size = Size { tiles: tiles.count(), panels, group: panels, nanos };
         let out = Shared::new(out, self.n);
@@ -61,6 +64,7 @@ impl<W: PanelRow> NarrowProduct<'_, W> {
                     w: &self.w[panel * self.k..][..self.k],
                     rows: rows.clone(),
                     columns: column..(column + PANEL).min(self.n),
+                    normal: self.normal,
                     out,
                 });
             }
@@ -87,6 +91,7 @@ struct NarrowStrip<'a, W> {
     w: &'a [W],
     rows: Range<usize>,
     columns: Range<usize>,
+    normal: bool,
     /// The output; no other code uses this tile's part of it at the same time.
     out: &'a Shared<'a>,
 }
@@ -95,6 +100,7 @@ struct NarrowTile<'a, W, const MR: usize>(&'a NarrowStrip<'a, W>);
 
 impl<W: PanelRow, const MR: usize> Kernel for NarrowTile<'_, W, MR> {
     type Output = ();
+    const DOTS_PAIRS: bool = W::PAIRS;
 
     #[inline(always)]
     fn run<L: F32x16>(self) {
@@ -102,6 +108,20 @@ impl<W: PanelRow, const MR: usize> Kernel for NarrowTile<'_, W, MR> {
         if MR > L::ACCUMULATORS {
             unreachable!("{MR} rows do not fit the registers");
         }
+        let strip = self.0;
+        let sums =
+            if W::PAIRS && strip.normal { self.sums::<L, true>() } else { self.sums::<L, false>() };
+        // SAFETY: the part belongs to this tile, which takes it once.
+        let mut out = unsafe { strip.out.part(strip.rows.clone(), strip.columns.clone()) };
+        for r in 0..MR {
+            sums[r].store_part(out.row(r));
+        }
+    }
+}
+
+impl<W: PanelRow, const MR: usize> NarrowTile<'_, W, MR> {
+    #[inline(always)]
+    fn sums<L: F32x16, const NORMAL: bool>(&self) -> [L; MR] {
         let strip = self.0;
         let (w, k) = (strip.w, strip.w.len());
         let mut x: [&[f32]; MR] = [&[]; MR];
@@ -112,13 +132,9 @@ impl<W: PanelRow, const MR: usize> Kernel for NarrowTile<'_, W, MR> {
         for i in 0..k {
             let row: L = w[i].load();
             for r in 0..MR {
-                sums[r] = W::mul_add::<L, false>(L::splat(x[r][i]), row, sums[r]);
+                sums[r] = W::mul_add::<L, NORMAL>(L::splat(x[r][i]), row, sums[r]);
             }
         }
-        // SAFETY: the part belongs to this tile, which takes it once.
-        let mut out = unsafe { strip.out.part(strip.rows.clone(), strip.columns.clone()) };
-        for r in 0..MR {
-            sums[r].store_part(out.row(r));
-        }
+        sums
     }
 }

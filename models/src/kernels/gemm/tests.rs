@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 use proptest::prelude::*;
 
-use super::{Addends, LowRank, add_updates, columns, matmul, matmul_by};
+use super::{Addends, LowRank, SecondFactor, add_updates, columns, matmul, matmul_by};
 use crate::kernels::panels::{PanelData, Panels, pack, unpack};
 use crate::kernels::simd::Isa;
 
@@ -181,7 +181,8 @@ fn update_is_a_product_then_one_multiply_add() {
         let before = numbers(4, m * n);
         let want: Vec<f32> = product.iter().zip(&before).map(|(p, y)| p.mul_add(0.3, *y)).collect();
         let mut out = before;
-        let update = LowRank { rows: 0..m, inner: case.x.clone(), b: case.panels(), scale: 0.3 };
+        let b = SecondFactor::Panels(case.panels());
+        let update = LowRank::new(Isa::best(), 0..m, case.x.clone(), b, 0.3);
         add_updates(&[update], n, &mut out);
         assert_eq!(bits(&out), bits(&want), "[{m}, {n}, {k}]");
     }

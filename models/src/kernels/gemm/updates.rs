@@ -13,25 +13,84 @@
 
 use std::ops::Range;
 
-use super::tile::{self, MOST_PANELS, MOST_ROWS, PanelRow};
+use super::tile::{self, MOST_ROWS, PanelRow};
+use crate::kernels::bf16_dot::{Bf16Matrix, PairRow, pair_rows, round_rows};
 use crate::kernels::panels::{PANEL, PanelData, Panels};
 use crate::kernels::simd::{F32x16, Isa, Kernel};
 use crate::kernels::threads::{Shared, Size, TileTask, Tiles, each, tasks};
 
 /// `y += scale · inner · Bᵀ` on some rows of an output `y [m, n]`.
 ///
-/// Each value is one chain of multiply-adds along the rank, from zero, then one fused multiply-add
-/// with the scale.
+/// Each value is one chain of multiply-adds along the rank, or of pairs of them
+/// ([`F32x16::dot_pairs`]), from zero, then one fused multiply-add with the scale.
 #[derive(Clone, Debug)]
 pub struct LowRank<'a> {
-    /// Rows of the output.
-    pub rows: Range<usize>,
-    /// `[rows, r]`.
-    pub inner: Vec<f32>,
-    /// `[n, r]`.
-    pub b: Panels<'a>,
-    /// Factor on the update.
-    pub scale: f32,
+    rows: Range<usize>,
+    /// `[rows, lanes of the factor]`.
+    inner: Vec<f32>,
+    b: SecondFactor<'a>,
+    scale: f32,
+}
+
+/// The second factor of an update, `[n, r]`.
+#[derive(Clone, Copy, Debug)]
+pub enum SecondFactor<'a> {
+    /// Numbers of a float storage, multiplied in f32.
+    Panels(Panels<'a>),
+    /// Pairs of bf16: what is multiplied with them is rounded to bf16.
+    Pairs(&'a Bf16Matrix),
+}
+
+impl SecondFactor<'_> {
+    /// Output columns.
+    fn n(&self) -> usize {
+        match self {
+            SecondFactor::Panels(b) => b.n,
+            SecondFactor::Pairs(b) => b.n(),
+        }
+    }
+
+    /// The rank.
+    fn rank(&self) -> usize {
+        match self {
+            SecondFactor::Panels(b) => b.k,
+            SecondFactor::Pairs(b) => b.k(),
+        }
+    }
+
+    /// Rows of a panel, and numbers of a row that is multiplied with it.
+    fn depth(&self) -> usize {
+        match self {
+            SecondFactor::Panels(b) => b.k,
+            SecondFactor::Pairs(b) => pair_rows(b.k()),
+        }
+    }
+
+    /// Rows of a tile at most.
+    fn tile_rows(&self, isa: Isa) -> usize {
+        match self {
+            SecondFactor::Panels(_) => tile::tile_rows::<[f32; PANEL]>(isa),
+            SecondFactor::Pairs(_) => tile::tile_rows::<PairRow>(isa),
+        }
+    }
+}
+
+impl<'a> LowRank<'a> {
+    /// The update of the rows `rows` of the output with `inner [rows, r]`.
+    pub fn new(
+        isa: Isa,
+        rows: Range<usize>,
+        inner: Vec<f32>,
+        b: SecondFactor<'a>,
+        scale: f32,
+    ) -> LowRank<'a> {
+        assert_eq!(inner.len(), rows.len() * b.rank(), "an inner row for every row");
+        let inner = match b {
+            SecondFactor::Panels(_) => inner,
+            SecondFactor::Pairs(b) => round_rows(isa, &inner, rows.len(), b.k()),
+        };
+        LowRank { rows, inner, b, scale }
+    }
 }
 
 /// What a product adds to its sums: first the bias, then the updates.
@@ -79,7 +138,7 @@ pub fn add_updates(updates: &[LowRank<'_>], n: usize, out: &mut [f32]) {
 /// The updates of a slab of rows, cut into tiles as the slab is.
 pub(in crate::kernels) struct TileUpdates<'a> {
     isa: Isa,
-    /// The inner rows of each piece, `[r, rows]`.
+    /// The inner rows of each piece, `[lanes, rows]`.
     inner: Vec<f32>,
     pieces: Vec<UpdatedRows<'a>>,
     /// The first piece of each tile, and the number of pieces; empty without updates.
@@ -92,8 +151,10 @@ struct UpdatedRows<'a> {
     rows: Range<usize>,
     /// The beginning of the piece's inner rows.
     inner: usize,
-    b: Panels<'a>,
+    b: SecondFactor<'a>,
     scale: f32,
+    /// [`Product::normal`](super::Product::normal).
+    normal: bool,
     /// Panels that the registers hold the sums of.
     most_panels: usize,
 }
@@ -110,17 +171,22 @@ impl<'a> TileUpdates<'a> {
         if updates.is_empty() {
             return all;
         }
+        let is_normal = |update: &LowRank<'_>| match update.b {
+            SecondFactor::Pairs(b) => !isa.has_bf16_dots() && b.keeps_normal(&update.inner),
+            SecondFactor::Panels(_) => false,
+        };
+        let normal: Vec<bool> = updates.iter().map(is_normal).collect();
         for tile in 0..tiles.count() {
             all.first.push(all.pieces.len());
             let rows = tiles.rows(tile);
             let rows = first_row + rows.start..first_row + rows.end;
             let before = updates.partition_point(|update| update.rows.end <= rows.start);
-            for update in &updates[before..] {
+            for (update, normal) in updates.iter().zip(&normal).skip(before) {
                 if update.rows.start >= rows.end {
                     break;
                 }
                 let part = update.rows.start.max(rows.start)..update.rows.end.min(rows.end);
-                all.push(update, part, first_row);
+                all.push((update, *normal), part, first_row);
             }
         }
         all.first.push(all.pieces.len());
@@ -128,16 +194,21 @@ impl<'a> TileUpdates<'a> {
     }
 
     /// Adds a part of an update, in as many pieces as registers require.
-    fn push(&mut self, update: &LowRank<'a>, part: Range<usize>, first_row: usize) {
-        let rank = update.b.k;
-        let runs = Tiles::new(part.len(), tile::tile_rows::<[f32; PANEL]>(self.isa));
+    fn push(
+        &mut self,
+        (update, normal): (&LowRank<'a>, bool),
+        part: Range<usize>,
+        first_row: usize,
+    ) {
+        let depth = update.b.depth();
+        let runs = Tiles::new(part.len(), update.b.tile_rows(self.isa));
         for run in 0..runs.count() {
             let run = runs.rows(run);
             let rows = part.start + run.start..part.start + run.end;
-            let from = (rows.start - update.rows.start) * rank;
+            let from = (rows.start - update.rows.start) * depth;
             let inner = self.inner.len();
-            for i in 0..rank {
-                let column = update.inner[from + i..].iter().step_by(rank);
+            for i in 0..depth {
+                let column = update.inner[from + i..].iter().step_by(depth);
                 self.inner.extend(column.take(rows.len()));
             }
             self.pieces.push(UpdatedRows {
@@ -146,6 +217,7 @@ impl<'a> TileUpdates<'a> {
                 inner,
                 b: update.b,
                 scale: update.scale,
+                normal,
             });
         }
     }
@@ -162,16 +234,20 @@ impl<'a> TileUpdates<'a> {
             return;
         }
         for piece in &self.pieces[self.first[tiles.start]..self.first[tiles.end]] {
-            match piece.b.data {
-                PanelData::F32(w) => {
-                    self.add_piece(piece, w.as_chunks::<PANEL>().0, panels.clone(), out);
-                }
-                PanelData::F16(w) => {
-                    self.add_piece(piece, w.as_chunks::<PANEL>().0, panels.clone(), out);
-                }
-                PanelData::Bf16(w) => {
-                    self.add_piece(piece, w.as_chunks::<PANEL>().0, panels.clone(), out);
-                }
+            let panels = panels.clone();
+            match piece.b {
+                SecondFactor::Pairs(b) => self.add_piece(piece, b.panels(), panels, out),
+                SecondFactor::Panels(b) => match b.data {
+                    PanelData::F32(w) => {
+                        self.add_piece(piece, w.as_chunks::<PANEL>().0, panels, out);
+                    }
+                    PanelData::F16(w) => {
+                        self.add_piece(piece, w.as_chunks::<PANEL>().0, panels, out);
+                    }
+                    PanelData::Bf16(w) => {
+                        self.add_piece(piece, w.as_chunks::<PANEL>().0, panels, out);
+                    }
+                },
             }
         }
     }
@@ -180,40 +256,45 @@ impl<'a> TileUpdates<'a> {
         &self,
         piece: &UpdatedRows<'_>,
         w: &[W],
-        mut panels: Range<usize>,
+        panels: Range<usize>,
         out: &Shared<'_>,
     ) {
-        let (rank, n) = (piece.b.k, piece.b.n);
-        let x = &self.inner[piece.inner..][..rank * piece.rows.len()];
-        while !panels.is_empty() {
-            // A full group, or the largest power of two that the remaining panels fill.
-            let count = piece.most_panels.min(1 << panels.len().ilog2());
-            let column = panels.start * PANEL;
-            let columns = column..(column + count * PANEL).min(n);
-            let w = &w[panels.start * rank..];
-            let strip = UpdateStrip {
-                x,
-                w,
-                rank,
-                scale: piece.scale,
-                rows: piece.rows.clone(),
-                columns,
-                out,
-            };
-            strip.run(self.isa, count);
-            panels.start += count;
+        let (depth, n) = (piece.b.depth(), piece.b.n());
+        let strip = |first: usize, columns: usize| UpdateStrip {
+            x: &self.inner[piece.inner..][..depth * piece.rows.len()],
+            w: &w[first * depth..],
+            depth,
+            scale: piece.scale,
+            normal: piece.normal,
+            rows: piece.rows.clone(),
+            columns: first * PANEL..(first * PANEL + columns),
+            out,
+        };
+        let full = panels.end.min(n / PANEL);
+        let mut first = panels.start;
+        while first < full {
+            // Full groups, or the largest power of two that the remaining panels fill.
+            let count = piece.most_panels.min(1 << (full - first).ilog2());
+            let groups = (full - first) / count;
+            strip(first, groups * count * PANEL).full_panels(self.isa, count);
+            first += groups * count;
+        }
+        if first < panels.end {
+            strip(first, n - first * PANEL).ragged(self.isa);
         }
     }
 }
 
 /// The operands of an update of one tile.
 struct UpdateStrip<'a, W> {
-    /// `[rank, rows]`.
+    /// `[depth, rows]`.
     x: &'a [f32],
-    /// Panels of `rank` rows.
+    /// Panels of `depth` rows.
     w: &'a [W],
-    rank: usize,
+    depth: usize,
     scale: f32,
+    /// [`Product::normal`](super::Product::normal).
+    normal: bool,
     rows: Range<usize>,
     columns: Range<usize>,
     /// The output; no other code uses this tile's part of it at the same time.
@@ -221,32 +302,24 @@ struct UpdateStrip<'a, W> {
 }
 
 impl<W: PanelRow> UpdateStrip<'_, W> {
-    fn run(&self, isa: Isa, panels: usize) {
-        if self.columns.len() < panels * PANEL {
-            self.ragged(isa, panels);
-        } else {
-            self.full_panels(isa, panels);
-        }
-    }
-
-    /// A tile whose last panel is not full: computed on a copy with full panels.
+    /// One panel that is not full: computed on a copy with full panels.
     #[cold]
-    fn ragged(&self, isa: Isa, panels: usize) {
-        let wide = panels * PANEL;
-        let mut copy = [0.0; MOST_ROWS * MOST_PANELS * PANEL];
-        let copy = &mut copy[..self.rows.len() * wide];
+    fn ragged(&self, isa: Isa) {
+        let mut copy = [0.0; MOST_ROWS * PANEL];
+        let copy = &mut copy[..self.rows.len() * PANEL];
         // SAFETY: the part belongs to this tile, which takes it once at a time: here, until the end.
         let mut part = unsafe { self.out.part(self.rows.clone(), self.columns.clone()) };
-        for (r, copy) in copy.chunks_exact_mut(wide).enumerate() {
+        for (r, copy) in copy.chunks_exact_mut(PANEL).enumerate() {
             copy[..self.columns.len()].copy_from_slice(part.row(r));
         }
-        let (rows, out) = (0..self.rows.len(), &Shared::new(copy, wide));
-        UpdateStrip { rows, columns: 0..wide, out, ..*self }.full_panels(isa, panels);
-        for (r, copy) in copy.chunks_exact(wide).enumerate() {
+        let (rows, out) = (0..self.rows.len(), &Shared::new(copy, PANEL));
+        UpdateStrip { rows, columns: 0..PANEL, out, ..*self }.full_panels(isa, 1);
+        for (r, copy) in copy.chunks_exact(PANEL).enumerate() {
             part.row(r).copy_from_slice(&copy[..self.columns.len()]);
         }
     }
 
+    /// All columns, this number of panels at a time.
     fn full_panels(&self, isa: Isa, panels: usize) {
         macro_rules! tiles {
             ($($rows:literal)*) => {
@@ -264,11 +337,12 @@ impl<W: PanelRow> UpdateStrip<'_, W> {
     }
 }
 
-/// An update of `MR` rows and `NP` panels.
+/// Updates of `MR` rows, `NP` panels at a time.
 struct UpdateTile<'a, W, const MR: usize, const NP: usize>(&'a UpdateStrip<'a, W>);
 
 impl<W: PanelRow, const MR: usize, const NP: usize> Kernel for UpdateTile<'_, W, MR, NP> {
     type Output = ();
+    const DOTS_PAIRS: bool = W::PAIRS;
 
     #[inline(always)]
     fn run<L: F32x16>(self) {
@@ -277,16 +351,30 @@ impl<W: PanelRow, const MR: usize, const NP: usize> Kernel for UpdateTile<'_, W,
             unreachable!("{MR} rows by {NP} panels do not fit the registers");
         }
         let strip = self.0;
+        for group in 0..strip.columns.len() / (NP * PANEL) {
+            let sums = if W::PAIRS && strip.normal {
+                self.sums::<L, true>(group)
+            } else {
+                self.sums::<L, false>(group)
+            };
+            self.end(group, &sums);
+        }
+    }
+}
+
+impl<W: PanelRow, const MR: usize, const NP: usize> UpdateTile<'_, W, MR, NP> {
+    #[inline(always)]
+    fn sums<L: F32x16, const NORMAL: bool>(&self, group: usize) -> [[L; NP]; MR] {
+        let strip = self.0;
         let x = strip.x.as_chunks::<MR>().0;
         let mut w: [&[W]; NP] = [&[]; NP];
         for panel in 0..NP {
-            w[panel] = &strip.w[panel * strip.rank..][..x.len()];
+            w[panel] = &strip.w[(group * NP + panel) * strip.depth..][..x.len()];
         }
         let mut soon = w;
         for panel in 0..NP {
-            if let Some(rows) =
-                strip.w.get((NP + panel) * strip.rank..(NP + panel + 1) * strip.rank)
-            {
+            let after = (group + 1) * NP + panel;
+            if let Some(rows) = strip.w.get(after * strip.depth..(after + 1) * strip.depth) {
                 soon[panel] = &rows[..x.len()];
             }
         }
@@ -300,11 +388,17 @@ impl<W: PanelRow, const MR: usize, const NP: usize> Kernel for UpdateTile<'_, W,
             for r in 0..MR {
                 let x = L::splat(x[i][r]);
                 for panel in 0..NP {
-                    sums[r][panel] = x.mul_add(row[panel], sums[r][panel]);
+                    sums[r][panel] = W::mul_add::<L, NORMAL>(x, row[panel], sums[r][panel]);
                 }
             }
         }
-        let (row, column) = (strip.rows.start, strip.columns.start);
+        sums
+    }
+
+    #[inline(always)]
+    fn end<L: F32x16>(&self, group: usize, sums: &[[L; NP]; MR]) {
+        let strip = self.0;
+        let (row, column) = (strip.rows.start, strip.columns.start + group * NP * PANEL);
         // SAFETY: the part belongs to this tile, which takes it once at a time.
         let mut out = unsafe { strip.out.part(row..row + MR, column..column + NP * PANEL) };
         let scale = L::splat(strip.scale);

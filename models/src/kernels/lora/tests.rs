@@ -3,12 +3,12 @@
 use half::bf16;
 use proptest::prelude::*;
 
-use super::{Input, Segment, add, updates};
+use super::{Input, RoundedSegment, Segment, add, rounded_updates_by, updates};
 use crate::kernels::bf16_dot::{self, Bf16Matrix};
 use crate::kernels::gemm::{self, Addends};
 use crate::kernels::int8::{self, Int8Matrix};
 use crate::kernels::panels::{PanelData, Panels, pack};
-use crate::kernels::simd::Isa;
+use crate::kernels::simd::{Isa, plain_dot};
 use crate::random::named_numbers;
 
 /// Output and input columns: no multiple of a tile.
@@ -151,5 +151,126 @@ proptest! {
         let ranges = bounds.windows(2).enumerate().filter(|(at, range)| at % 3 < 2 && range[0] < range[1]);
         let segments: Vec<_> = ranges.map(|(at, range)| factors[at % 3].segment(range[0]..range[1], 0.5)).collect();
         check(&named_numbers(7, "x", rows * K, 1.0), &segments);
+    }
+}
+
+/// Two factors of bf16, in row-major order and packed.
+struct RoundedFactors {
+    a: Vec<bf16>,
+    b: Vec<bf16>,
+    pairs: [Bf16Matrix; 2],
+}
+
+impl RoundedFactors {
+    fn new(seed: u64, rank: usize, spread: f64) -> RoundedFactors {
+        let numbers = |name, len| -> Vec<bf16> {
+            named_numbers(seed, name, len, spread).into_iter().map(bf16::from_f32).collect()
+        };
+        let (a, b) = (numbers("a", rank * K), numbers("b", N * rank));
+        let pack = |rows: &[bf16], n, k| Bf16Matrix::pack(rows, n, k).expect("complete");
+        RoundedFactors { pairs: [pack(&a, rank, K), pack(&b, N, rank)], a, b }
+    }
+
+    fn segment(&self, rows: std::ops::Range<usize>, scale: f32) -> RoundedSegment<'_> {
+        let [a, b] = &self.pairs;
+        RoundedSegment { rows, a, b, scale }
+    }
+
+    /// What is added to a row of the output, before the scale.
+    fn update(&self, x: &[f32]) -> Vec<f32> {
+        let inner: Vec<f32> = self.a.chunks_exact(K).map(|a| chain(x, a)).collect();
+        self.b.chunks_exact(inner.len()).map(|b| chain(&inner, b)).collect()
+    }
+}
+
+/// The sum of a row of `x`, rounded, times a row of a matrix, by reference steps.
+fn chain(x: &[f32], w: &[bf16]) -> f32 {
+    let flushed = |x: f32| if x.is_subnormal() { 0.0_f32.copysign(x) } else { x };
+    let x: Vec<u16> = x.iter().map(|x| bf16::from_f32(flushed(*x)).to_bits()).collect();
+    let second = |pair: &[u16]| pair.get(1).copied().unwrap_or(0);
+    x.chunks(2).zip(w.chunks(2)).fold(0.0, |sum, (x, w)| {
+        let w: Vec<u16> = w.iter().map(|w| w.to_bits()).collect();
+        plain_dot([x[0], second(x)], [w[0], second(&w)], sum)
+    })
+}
+
+/// Checks that updates in bf16 are their chains after every product, on every instruction set.
+fn check_rounded(x: &[f32], segments: &[(&RoundedFactors, std::ops::Range<usize>, f32)]) {
+    let weight = named_numbers(1, "weight", N * K, 1.0);
+    let halves: Vec<bf16> = weight.iter().copied().map(bf16::from_f32).collect();
+    let panels = pack(&weight, N, K);
+    let pairs = Bf16Matrix::pack(&halves, N, K).expect("as many numbers as it needs");
+    let int8 = Int8Matrix::quantise(&weight, N, K).expect("finite");
+    let rounded: Vec<_> = segments.iter().map(|(f, rows, s)| f.segment(rows.clone(), *s)).collect();
+    let products = products(&panels, &pairs, &int8);
+    for isa in Isa::available() {
+        let updates = rounded_updates_by(isa, x, &rounded);
+        for (name, product) in &products {
+            let (plain, got) = (
+                product(x, Addends::default()),
+                product(x, Addends { bias: None, updates: &updates }),
+            );
+            for (mut want, got) in plain.into_iter().zip(&got) {
+                for (factors, rows, scale) in segments {
+                    for row in rows.clone() {
+                        let update = factors.update(&x[row * K..][..K]);
+                        for (want, sum) in want[row * N..].iter_mut().zip(update) {
+                            *want = scale.mul_add(sum, *want);
+                        }
+                    }
+                }
+                let rows: Vec<_> = segments.iter().map(|(_, rows, _)| rows.clone()).collect();
+                assert_eq!(bits(got), bits(&want), "{name} with {}, {rows:?}", isa.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn rounded_updates_are_chains_of_pairs() {
+    let [one, two, wide] =
+        [(2, 3), (3, 16), (4, 70)].map(|(seed, r)| RoundedFactors::new(seed, r, 1.0));
+    for rows in [1, 5, 13, 60] {
+        let x = named_numbers(0, "x", rows * K, 1.0);
+        let third = rows.div_ceil(3);
+        check_rounded(&x, &[]);
+        check_rounded(&x, &[(&two, 0..rows, 0.5)]);
+        check_rounded(&x, &[(&one, 0..third, 2.0), (&wide, third..rows, -0.25)]);
+    }
+}
+
+#[test]
+fn small_numbers_of_rounded_updates_are_flushed() {
+    // Products of the first factor, or of the second, are below the normal numbers.
+    for spread in [1e-38, 1e-25, 1e-20] {
+        let factors = RoundedFactors::new(2, 16, spread);
+        let mut x = named_numbers(0, "x", 14 * K, spread);
+        x[..6].copy_from_slice(&[1e-39, -1e-39, f32::MIN_POSITIVE, -0.0, 1.175e-38, 1e-45]);
+        check_rounded(&x, &[(&factors, 0..9, 0.5), (&factors, 9..14, 1e10)]);
+    }
+}
+
+#[test]
+fn rounded_rows_have_the_same_bits_alone_and_beside_other_adapters() {
+    let factors = [(2, 16), (3, 5)].map(|(seed, rank)| RoundedFactors::new(seed, rank, 1.0));
+    let weight = named_numbers(1, "weight", N * K, 1.0);
+    let int8 = Int8Matrix::quantise(&weight, N, K).expect("finite");
+    let rows = 300;
+    let x = named_numbers(0, "x", rows * K, 1.0);
+    let run = |x: &[f32], segments: &[RoundedSegment<'_>]| {
+        let updates = rounded_updates_by(Isa::best(), x, segments);
+        let mut out = vec![f32::NAN; x.len() / K * N];
+        int8::matmul_int8(x, &int8, Addends { bias: None, updates: &updates }, &mut out);
+        bits(&out)
+    };
+    let ranges = [0..64, 64..65, 70..200, 200..300];
+    let all: Vec<_> =
+        ranges.iter().enumerate().map(|(at, r)| factors[at % 2].segment(r.clone(), 0.5)).collect();
+    let together = run(&x, &all);
+    for (at, range) in ranges.iter().enumerate() {
+        for row in range.clone() {
+            let alone = run(&x[row * K..][..K], &[factors[at % 2].segment(0..1, 0.5)]);
+            assert_eq!(alone, together[row * N..][..N], "row {row}");
+        }
     }
 }

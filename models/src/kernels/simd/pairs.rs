@@ -24,11 +24,15 @@ pub(super) fn dot<L: F32x16>(x: L, w: L, sum: L) -> L {
 /// [`F32x16::to_pairs`].
 #[inline(always)]
 pub(super) fn join<L: F32x16>(x: L, next: L) -> L {
-    let halves = [x.to_array(), next.to_array()];
+    let (x, next) = (flush(x).to_array(), flush(next).to_array());
+    let mut halves = [0; 2 * LANES];
+    for i in 0..LANES {
+        halves[i] = nearest(x[i]);
+        halves[LANES + i] = nearest(next[i]);
+    }
     let mut pairs = [0; LANES];
     for (i, pair) in pairs.iter_mut().enumerate() {
-        let from = &halves[2 * i / LANES][2 * i % LANES..];
-        *pair = u32::from(nearest(from[0])) | u32::from(nearest(from[1])) << 16;
+        *pair = u32::from(halves[2 * i]) | u32::from(halves[2 * i + 1]) << 16;
     }
     L::load_bits(&pairs)
 }

@@ -1,12 +1,7 @@
-use std::sync::Arc;
-
 use candle_core::{Device, Tensor, Var};
-use half::bf16;
 
 use super::linear_adapted;
 use crate::gradcheck::random;
-use crate::kernels::bf16_dot::Bf16Matrix;
-use crate::kernels::int8::Int8Matrix;
 use crate::ops::test_tensors::{matrix, same_bits};
 use crate::ops::{LoraSegment, linear, lora};
 use crate::packed::{Matrix, Weight};
@@ -15,15 +10,8 @@ const T: usize = 9;
 const K: usize = 5;
 const N: usize = 18;
 
-fn weights() -> Vec<(&'static str, Weight)> {
-    let panels = matrix(4, N, K);
-    let rows = panels.to_rows().expect("rows");
-    let halves: Vec<bf16> = rows.iter().copied().map(bf16::from_f32).collect();
-    vec![
-        ("f32", Weight::Panels(panels)),
-        ("bf16", Weight::Bf16(Arc::new(Bf16Matrix::pack(&halves, N, K).expect("a matrix")))),
-        ("int8", Weight::Int8(Arc::new(Int8Matrix::quantise(&rows, N, K).expect("finite")))),
-    ]
+fn weight() -> Matrix {
+    matrix(4, N, K)
 }
 
 fn segments(factors: &[Matrix; 4]) -> [LoraSegment<'_>; 3] {
@@ -40,15 +28,13 @@ fn factors() -> [Matrix; 4] {
 fn adapted_linear_is_linear_then_lora() {
     let (x, bias) = (random(7, (T, K)), Tensor::new(vec![0.5_f32; N], &Device::Cpu).expect("bias"));
     let factors = factors();
-    for (name, weight) in weights() {
-        for bias in [None, Some(&bias)] {
-            let plain = linear(&x, &weight, bias).expect("linear");
-            let want = lora(&x, plain.copy().expect("a copy"), &segments(&factors)).expect("lora");
-            let got = linear_adapted(&x, &weight, bias, &segments(&factors)).expect("adapted");
-            same_bits(name, &got, &want);
-            let none = linear_adapted(&x, &weight, bias, &[]).expect("no segments");
-            same_bits(name, &none, &plain);
-        }
+    for bias in [None, Some(&bias)] {
+        let plain = linear(&x, &Weight::Panels(weight()), bias).expect("linear");
+        let want = lora(&x, plain.copy().expect("a copy"), &segments(&factors)).expect("lora");
+        let got = linear_adapted(&x, &weight(), bias, &segments(&factors)).expect("adapted");
+        same_bits("adapted", &got, &want);
+        let none = linear_adapted(&x, &weight(), bias, &[]).expect("no segments");
+        same_bits("none", &none, &plain);
     }
 }
 
@@ -56,7 +42,7 @@ fn adapted_linear_is_linear_then_lora() {
 fn tracked_operands_get_gradients_of_the_same_bits() {
     let x = Var::from_tensor(&random(7, (T, K))).expect("a variable");
     let trained = factors().each_ref().map(|m| m.to_var().expect("a variable").0);
-    let (_, panels) = weights().swap_remove(0);
+    let panels = weight();
     let got = linear_adapted(x.as_tensor(), &panels, None, &segments(&trained)).expect("adapted");
     let want = linear_adapted(&x.as_detached_tensor(), &panels, None, &segments(&factors()));
     same_bits("value", &got, &want.expect("untracked"));
@@ -70,7 +56,7 @@ fn tracked_operands_get_gradients_of_the_same_bits() {
 #[test]
 fn misfits_are_refused() {
     let factors = factors();
-    let (_, weight) = weights().swap_remove(2);
+    let weight = weight();
     let refuse = |x: &Tensor, segments: &[LoraSegment<'_>], want: &str| {
         let error = linear_adapted(x, &weight, None, segments).expect_err(want).to_string();
         assert!(error.contains(want), "{error}");
