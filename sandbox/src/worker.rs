@@ -14,15 +14,19 @@ use serde::{Deserialize, Serialize};
 use crate::config::{Rung, SandboxConfig};
 use crate::seccomp;
 
+/// What an interpreter starts with; it runs the programs that it is sent.
+const LOADER: &str = include_str!("python/loader.py");
+
 /// The programs of a worker, in the order in which they need each other.
-const PROGRAM: &str = concat!(
+const PROGRAMS: [&str; 7] = [
     include_str!("python/isolate.py"),
     include_str!("python/harness.py"),
     include_str!("python/calls.py"),
     include_str!("python/worker.py"),
+    include_str!("python/memory.py"),
     include_str!("python/native.py"),
     include_str!("python/main.py"),
-);
+];
 
 /// Modules that a worker imports, so that every fork has them: those of common solutions and of the
 /// harness. `threading` must be among them, because its first import remembers the main thread.
@@ -241,12 +245,16 @@ impl Worker {
             execveat: libc::SYS_execveat,
         };
         let setup = serde_json::to_string(&setup).expect("texts and numbers serialise");
+        let setup = format!("SETUP = {setup}\n");
+        let programs = [&[setup.as_str()], PROGRAMS.as_slice()].concat().join("\0");
         // Without `-I`, which would ignore the hash seed: sets have the same order in every run. The
         // environment is empty, so there is nothing else to ignore.
         let process = Command::new(&config.python)
-            .args(["-s", "-S", "-B", "-c", &format!("SETUP = {setup}\n{PROGRAM}")])
+            .args(["-s", "-S", "-B", "-c", LOADER])
             .env_clear()
             .env("PYTHONHASHSEED", "0")
+            // A function of a library that is looked up when it is first called costs every fork.
+            .env("LD_BIND_NOW", "1")
             .current_dir("/")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())
@@ -255,6 +263,10 @@ impl Worker {
             .map_err(|error| failed(error.to_string()))?;
         let mut worker = Self { process, socket };
         worker.expect_within(START_LIMIT)?;
+        let length = u32::try_from(programs.len()).expect("the programs are short");
+        let mut frame = length.to_le_bytes().to_vec();
+        frame.extend_from_slice(programs.as_bytes());
+        worker.socket.write_all(&frame).map_err(|error| failed(error.to_string()))?;
         match worker.receive().map_err(|error| failed(error.to_string()))? {
             Greeting::Ready { rungs, landlock, python } => {
                 let isolation = Isolation { rungs, refused: Vec::new(), landlock, python };

@@ -4,6 +4,8 @@
 def main():
     global json
     control = Control()
+    if not SETUP["tools"]:
+        use_huge_pages()
     # Out of reach later.
     null = fcntl.fcntl(os.open("/dev/null", os.O_RDWR), fcntl.F_DUPFD_CLOEXEC, 200)
     for file in (STDIN, STDOUT, STDERR, RESULT, JOB):
@@ -24,12 +26,10 @@ def main():
         control.send({"refused": refusal.args})
         os._exit(1)
     __import__("site").setquit()
-    redirect()
+    warm_up()
     if hasattr(sys, "set_int_max_str_digits"):
         sys.set_int_max_str_digits(0)
-    gc = __import__("gc")
-    gc.collect()
-    gc.freeze()
+    shrink()
     worker = NativeWorker(SETUP, state, control) if SETUP["tools"] else Worker(SETUP, state, control, null)
     worker.start_lean()
     import json
@@ -39,8 +39,7 @@ def main():
         __import__(name)
     if "random" in sys.modules:
         sys.modules["random"].seed(0)
-    gc.collect()
-    gc.freeze()
+    shrink()
     control.send({
         "rungs": state.rungs, "landlock": state.landlock,
         "python": ".".join(map(str, sys.version_info[:3])),

@@ -96,7 +96,8 @@ class NativeWorker(Worker):
                 file.write(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
 
     def fresh_folder(self, files):
-        # The fork of a compiler has left files.
+        # A compiler or a test has left files, on a disk perhaps, where no state tells.
+        self.untouched = ()
         self.folder()
         if files:
             self.write(files)
@@ -136,7 +137,6 @@ class NativeWorker(Worker):
                 self.control.send({"process": self.describe(tool, None), "stderr": len(error)}, error)
                 return
             self.keep(path)
-            self.inode = None
         self.control.send({"process": None, "stderr": 0})
 
     def keep(self, path):

@@ -27,6 +27,8 @@ CLONE_PARENT = 0x8000
 # Order to a template: run the program, the call in the file `JOB`, or the program as a checker of
 # the texts in it.
 PROGRAM, CALL, CHECK = b"p", b"c", b"k"
+# Seconds after which a test is not short.
+SHORT = 0.01
 ORDERS = {"program": PROGRAM, "call": CALL, "check": CHECK}
 
 
@@ -67,7 +69,7 @@ class Control:
         buffer[:] = bytes(size)
 
     def send(self, message, *outputs):
-        data = json.dumps(message, separators=(",", ":")).encode()
+        data = json.dumps(message).encode()
         data = b"".join([struct.pack("=I", len(data)), data, *outputs])
         view = memoryview(data)
         while view:
@@ -172,11 +174,22 @@ class Process:
 
 def empty(file, content=b""):
     """Sets the content of a file that guests shared, and its offset to the start."""
-    os.ftruncate(file, 0)
+    state = os.fstat(file)
+    if state.st_size or state.st_blocks:
+        os.ftruncate(file, 0)
     os.lseek(file, 0, os.SEEK_SET)
     offset = 0
     while offset < len(content):
         offset += os.pwrite(file, content[offset:offset + (1 << 20)], offset)
+
+
+def set_processors(pid, processors):
+    """Whether they are those of the process now: the machine may have taken some away."""
+    try:
+        os.sched_setaffinity(pid, processors)
+        return True
+    except OSError:
+        return False
 
 
 class Worker:
@@ -184,11 +197,13 @@ class Worker:
         self.setup, self.state, self.control = setup, state, control
         self.filter = Filter(bytes.fromhex(setup["guest_filter"])) if "seccomp" in state.rungs else None
         self.is_single = self.filter is not None
-        self.place, self.inode = b"/", None
+        # The working folder of a test, and its state while no test has used it.
+        self.place, self.untouched = b"/", ()
         # A namespace ends with its first process.
         self.die_with_worker = (lambda: None) if state.is_init else quick_prctl(PR_SET_PDEATHSIG, SIGKILL)
         self.lean, self.template = Forker(), Forker()
         self.job, self.null = None, null
+        self.processors, self.is_pinned = os.sched_getaffinity(0), False
 
     def start_lean(self):
         """Forks the process that forks lean templates."""
@@ -227,9 +242,7 @@ class Worker:
         self.die_with_worker()
         self.limit(cpu_ms, memory)
         code = compile_source(source)
-        gc = __import__("gc")
-        gc.collect()
-        gc.freeze()
+        __import__("gc").freeze()
         os.write(self.template.reply, bytes(4))
 
         def begin(order):
@@ -269,6 +282,21 @@ class Worker:
         self.template.attach(Process(pid))
         return self.wait([self.template.process], limits, self.template.replies)
 
+    def pin(self):
+        """Keeps the processes of a submission on one processor for as long as they are short: they run one
+        after the other, and the kernel would start each of them on another processor, where nothing of
+        them is in a cache."""
+        processor = PLAIN_LIBC.sched_getcpu()
+        if len(self.processors) > 1 and processor in self.processors:
+            self.is_pinned = set_processors(0, [processor])
+
+    def unpin(self, processes=()):
+        """Lets this process run on every processor, and those of a test that is not short."""
+        if self.is_pinned:
+            self.is_pinned = False
+            for pid in (0, *[process.pid for process in processes if process.status is None]):
+                set_processors(pid, self.processors)
+
     def wait(self, processes, limits, ready=None):
         """Waits until the last of them has ended, something is ready to be read, or a limit is
         reached; returns that limit's name."""
@@ -290,7 +318,12 @@ class Worker:
             if left_wall <= 0:
                 return "wall"
             pause = max(0.002, min(left_wall, left_cpu))
-            for handle, _ in poll.poll(pause * 1000):
+            if self.is_pinned:
+                pause = min(pause, SHORT)
+            events = poll.poll(pause * 1000)
+            if not events:
+                self.unpin([*filter(None, [self.template.process]), *processes])
+            for handle, _ in events:
                 if handle == self.control.descriptor:
                     raise Gone
                 if handle == ready:
@@ -330,24 +363,24 @@ class Worker:
 
     def folder(self):
         """Makes an empty working folder, whose name no test before could know, the current one."""
-        if self.state.work and not self.is_untouched():
+        if self.state.work and self.folder_state() != self.untouched:
             clean_folder(self.state.work)
             self.place = f"{self.state.work}/{os.urandom(8).hex()}".encode()
             os.mkdir(self.place, 0o700)
-            self.inode = os.stat(self.place).st_ino
             os.chdir(self.place)
+            self.untouched = self.folder_state()
 
-    def is_untouched(self):
-        """Whether the working folder is as it was made, so that the next test can have it."""
-        if self.inode is None:
-            return False
-        os.chmod(self.state.work, 0o700)
-        with os.scandir(os.fsencode(self.state.work)) as entries:
-            if [(entry.path, entry.inode()) for entry in entries] != [(self.place, self.inode)]:
-                return False
-        os.chmod(self.place, 0o700)
-        with os.scandir(self.place) as entries:
-            return next(entries, None) is None
+    def folder_state(self):
+        """What differs once something was done to the working folder, and remains of it; None if it is gone.
+        In a file system in memory the size of a folder counts its entries."""
+        try:
+            states = os.stat(self.state.work), os.stat(self.place)
+        except OSError:
+            return None
+        return [
+            (state.st_ino, state.st_mode, state.st_size, state.st_atime_ns, state.st_mtime_ns, state.st_ctime_ns)
+            for state in states
+        ]
 
     def load(self, job):
         """Starts the template of a submission, and reports how that went."""
@@ -485,7 +518,10 @@ class Worker:
 
     def serve(self):
         while True:
-            self.load(self.control.receive())
+            job = self.control.receive()
+            self.pin()
+            self.load(job)
             while (test := self.control.receive()) is not None:
                 self.run_test(test)
             self.template.end()
+            self.unpin()
