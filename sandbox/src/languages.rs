@@ -239,6 +239,12 @@ fn said(program: &str, arguments: &[&str]) -> Option<String> {
     (output.status.success() && line.starts_with('/')).then_some(line)
 }
 
+/// Links that tools of this machine need where there is no procfs: Yosys does not start before it has found
+/// itself.
+pub(crate) fn tool_links() -> Vec<(&'static str, &'static str)> {
+    Tool::Yosys.path().into_iter().map(|path| ("/proc/self/exe", path)).collect()
+}
+
 /// Folders and files that the tools of this machine read.
 pub(crate) fn tool_paths() -> Vec<PathBuf> {
     let known = [

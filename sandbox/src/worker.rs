@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Rung, SandboxConfig};
+use crate::languages::tool_links;
 use crate::seccomp;
 
 /// What an interpreter starts with; it runs the programs that it is sent.
@@ -166,6 +167,8 @@ struct Setup<'a> {
     group_filter: String,
     /// What tools read; empty for Python.
     tools: &'a [PathBuf],
+    /// Links in a root of our own, by path: what tools look for that is not there.
+    links: &'a [(&'static str, &'static str)],
     execveat: i64,
 }
 
@@ -220,6 +223,7 @@ impl Worker {
         } else {
             seccomp::guest_filter(rungs.contains(&Rung::Namespaces))
         };
+        let links = if is_native { tool_links() } else { Vec::new() };
         let setup = Setup {
             rungs,
             first_user: FIRST_USER,
@@ -242,6 +246,7 @@ impl Worker {
                 String::new()
             },
             tools,
+            links: &links,
             execveat: libc::SYS_execveat,
         };
         let setup = serde_json::to_string(&setup).expect("texts and numbers serialise");

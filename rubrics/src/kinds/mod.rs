@@ -2,7 +2,7 @@
 //! evaluation of a sample.
 //!
 //! [`answer`] and [`arithmetic`] run verifiers. All others implement [`ScorerKind`]: they call
-//! models through a [`KindContext`], but for [`code`] and [`verilog`], which wait for
+//! models through a [`KindContext`], but for [`code`], [`lp_program`] and [`verilog`], which wait for
 //! processes, and [`sql`], which runs queries. A kind does not use the registry or other scorers directly: it reads its options
 //! from a configuration section and [`Names`], and calls another scorer by its name.
 //!
@@ -33,6 +33,7 @@ pub(crate) mod code;
 pub(crate) mod critic;
 pub(crate) mod grounded;
 pub(crate) mod judge;
+pub(crate) mod lp_program;
 mod names;
 pub(crate) mod native;
 pub(crate) mod options;

@@ -64,6 +64,7 @@ pub(crate) fn read(section: &Section<'_, '_>) -> Box<dyn ScorerKind> {
         seed: section.integer("seed", 0..u64::MAX).unwrap_or(default.seed),
         ignores_unknown: section.word("unknown", &unknown).unwrap_or(default.ignores_unknown),
         stop_early: reward == CircuitReward::All,
+        proves: section.boolean("prove").unwrap_or(default.proves),
     };
     Box::new(VerilogScorer { policy, reward, programs: Programs::new(read_sandbox(section)) })
 }
@@ -159,13 +160,14 @@ impl VerilogScorer {
         let detail = || {
             let rungs = simulated.isolation.as_ref().map_or(String::new(), Isolation::names);
             let counts = format!(
-                "{} of {} benches passed, {} of {} samples differ; seed {}; CPU time {} ms, queue \
-                 {} ms; isolation: {rungs}",
+                "{} of {} benches passed, {} of {} samples differ; seed {}; equivalence {}; CPU time {} \
+                 ms, queue {} ms; isolation: {rungs}",
                 result.passed,
                 result.total,
                 result.differing,
                 result.compared,
                 result.seed,
+                result.equivalence.name(),
                 result.cpu.as_millis(),
                 simulated.queue.as_millis(),
             );

@@ -11,8 +11,8 @@ use crate::config::{Section, nearest};
 use crate::domain::Domain;
 use crate::kinds::arithmetic::{self, ArithmeticScorer};
 use crate::kinds::{
-    Names, ScorerKind, answer, code, critic, grounded, judge, principles, process, reward, rubric,
-    sql, tool, validate, verilog,
+    Names, ScorerKind, answer, code, critic, grounded, judge, lp_program, principles, process,
+    reward, rubric, sql, tool, validate, verilog,
 };
 use crate::model_scorer::CommonOptions;
 use crate::scorer::ScorersByName;
@@ -38,7 +38,8 @@ pub(super) fn kind_names() -> impl Iterator<Item = &'static str> {
     let answers = answer::options::KINDS.iter().map(|kind| kind.name);
     let models = MODEL_KINDS.iter().map(|(name, _)| *name);
     answers
-        .chain([arithmetic::NAME, code::NAME, sql::NAME, verilog::NAME, pipelines::KIND])
+        .chain([arithmetic::NAME, code::NAME, lp_program::NAME, sql::NAME, verilog::NAME])
+        .chain([pipelines::KIND])
         .chain(models)
 }
 
@@ -65,6 +66,7 @@ pub(super) fn build(
     }
     let own = match kind {
         code::NAME => Some(code::read(section)),
+        lp_program::NAME => Some(lp_program::read(section)?),
         sql::NAME => Some(sql::read(section, scope.base)),
         verilog::NAME => Some(verilog::read(section)),
         _ => None,

@@ -89,6 +89,9 @@ def enter_namespaces(pivot_root):
     for path, descriptor in sources:
         bind(f"/proc/self/fd/{descriptor}", root + path)
         os.close(descriptor)
+    for path, target in SETUP["links"]:
+        os.makedirs(os.path.dirname(root + path))
+        os.symlink(target, root + path)
     os.mkdir(root + WORK)
     mount("tmpfs", root + WORK, "tmpfs", MS_NOSUID | MS_NODEV, WORK_OPTIONS)
     os.chdir(root)

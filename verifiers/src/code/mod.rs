@@ -375,7 +375,7 @@ fn shown(expected: &str, found: &str) -> String {
 }
 
 /// The last line of stderr, which names the exception.
-fn stderr(report: &Report) -> String {
+pub(crate) fn stderr(report: &Report) -> String {
     let text = String::from_utf8_lossy(&report.stderr);
     let exit = match (report.guest.exit, report.guest.signal) {
         (Some(code), _) => format!("exit code {code}"),

@@ -2,11 +2,13 @@
 //!
 //! The program of the gold answer is solved here, in exact rationals and within fuel. A point is
 //! right if it satisfies every constraint and has the best value, whichever optimum it is; a model
-//! is right if its optimum is that of the gold answer, as the outcome of `StepORLM` is.
+//! is right if its optimum is that of the gold answer. A program is run, and judged by what it prints, as
+//! the outcome of `StepORLM` is.
 
 mod answer;
 mod branch;
 mod model;
+mod program;
 mod read_lp;
 mod read_mps;
 mod simplex;
@@ -22,6 +24,7 @@ use crate::accepted::{bad_reference, candidate, charge_gold, scan_cost, too_cost
 use crate::{Claim, ConfigError, Fuel, Gold, Reason, Verdict, Verifier, VerifierId, VerifyError};
 use branch::Optimum;
 use model::{Malformed, Model, number, sum};
+pub use program::{LpProgram, LpRun, LpRunError};
 
 /// Bytes of a model that one unit of fuel reads.
 const BYTES_PER_UNIT: u64 = 2;

@@ -9,6 +9,7 @@ mod constant;
 mod guard;
 mod macros;
 mod module;
+mod proof;
 mod stimuli;
 mod task;
 mod tokens;
@@ -25,6 +26,8 @@ use crate::code::{CodeVerdict, cut, fenced, limit_verdict};
 use crate::{Reason, VerifyError, extract};
 use bench::BenchPlan;
 use module::VerilogText;
+pub use proof::Equivalence;
+use proof::Found;
 use task::{MAX_BYTES, malformed};
 pub use task::{MAX_CYCLES, VerilogTask};
 
@@ -45,6 +48,8 @@ pub struct VerilogPolicy {
     pub ignores_unknown: bool,
     /// Whether judging ends at the first bench that shows a difference.
     pub stop_early: bool,
+    /// Whether Yosys looks for what the benches did not show.
+    pub proves: bool,
 }
 
 impl Default for VerilogPolicy {
@@ -57,6 +62,7 @@ impl Default for VerilogPolicy {
             seed: 1,
             ignores_unknown: true,
             stop_early: true,
+            proves: false,
         }
     }
 }
@@ -76,6 +82,8 @@ pub struct VerilogResult {
     pub differing: usize,
     /// The seed of the first bench.
     pub seed: u64,
+    /// What Yosys found.
+    pub equivalence: Equivalence,
     /// What the first difference or the first failure was, for people.
     pub detail: String,
     /// CPU time of the simulations.
@@ -126,13 +134,23 @@ pub fn judge(
     for tool in [Tool::Iverilog, Tool::Vvp] {
         tool.path()?;
     }
+    if policy.proves {
+        Tool::Yosys.path()?;
+    }
     let golden =
         VerilogText::read(&task.golden).map_err(|why| malformed(format!("'golden': {why}")))?;
     let plan = BenchPlan::new(&golden, task)?;
     let judge = Judge { golden: &golden, plan: &plan, task, policy };
     let result = match judge.read(candidate) {
         Err(refused) => refused,
-        Ok(text) => judge.simulate(&text, session)?,
+        Ok(text) => {
+            let result = judge.simulate(&text, session)?;
+            if policy.proves && result.verdict == CodeVerdict::Ok {
+                judge.prove(&text, result, session)?
+            } else {
+                result
+            }
+        }
     };
     // A golden module that does not run beside itself says nothing of another one.
     if result.verdict != CodeVerdict::Ok && result.differing == 0 {
@@ -162,6 +180,7 @@ impl Judge<'_> {
             compared: 0,
             differing: 0,
             seed: self.task.seed.unwrap_or(self.policy.seed),
+            equivalence: Equivalence::NotTried,
             detail: String::new(),
             cpu: Duration::ZERO,
         }
@@ -191,9 +210,44 @@ impl Judge<'_> {
         }
     }
 
+    /// Adds what Yosys finds to a result without a difference.
+    fn prove(
+        &self,
+        candidate: &VerilogText<'_>,
+        result: VerilogResult,
+        session: &mut Session<'_>,
+    ) -> Result<VerilogResult, VerilogError> {
+        let limits = self.policy.limits;
+        let found = proof::search(self.golden, candidate, self.plan, limits, session)?;
+        let equivalence = match found {
+            Found::Proof => Equivalence::Proven,
+            Found::Nothing => Equivalence::Open,
+            Found::Vector(vector) => {
+                let own = self.simulate_vectors(candidate, Some(&vector), session)?;
+                if own.verdict != CodeVerdict::Ok {
+                    let cpu = result.cpu + own.cpu;
+                    // Every bench would have shown it, had its seed been luckier.
+                    return Ok(VerilogResult { cpu, equivalence: Equivalence::Refuted, ..own });
+                }
+                Equivalence::Open
+            }
+        };
+        Ok(VerilogResult { equivalence, ..result })
+    }
+
     fn simulate(
         &self,
         candidate: &VerilogText<'_>,
+        session: &mut Session<'_>,
+    ) -> Result<VerilogResult, VerilogError> {
+        self.simulate_vectors(candidate, None, session)
+    }
+
+    /// Simulates the benches, or the one vector that is given.
+    fn simulate_vectors(
+        &self,
+        candidate: &VerilogText<'_>,
+        only: Option<&[bool]>,
         session: &mut Session<'_>,
     ) -> Result<VerilogResult, VerilogError> {
         let (start, watch) = (Instant::now(), PressureWatch::start());
@@ -213,7 +267,10 @@ impl Judge<'_> {
                 result.fail(CodeVerdict::TimeLimitWall, "the benches before took the time".into());
                 break;
             }
-            let vectors = stimuli::vectors(self.plan, cycles, result.seed.wrapping_add(index));
+            let vectors = match only {
+                Some(vector) => vec![stimuli::hex(vector)],
+                None => stimuli::vectors(self.plan, cycles, result.seed.wrapping_add(index)),
+            };
             let nonce = nonce();
             let stdin = format!("{nonce}\n{}\n{}\n", vectors.len(), vectors.join("\n"));
             let report = session.run_native(&Test::Program { stdin })?;

@@ -64,7 +64,8 @@ pub(super) fn vectors(plan: &BenchPlan, cycles: usize, seed: u64) -> Vec<String>
     vectors.iter().map(|vector| hex(vector)).collect()
 }
 
-fn hex(vector: &[bool]) -> String {
+/// A vector as the bench reads it.
+pub(super) fn hex(vector: &[bool]) -> String {
     let mut text = String::with_capacity(vector.len() / 4 + 1);
     for digit in vector.chunks(4).rev() {
         let value = digit.iter().rev().fold(0_u8, |value, bit| value * 2 + u8::from(*bit));

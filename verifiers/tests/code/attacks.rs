@@ -27,7 +27,7 @@ pub(crate) const PROGRAMS: &[(&str, &str)] = &[
     ),
     (
         "thread bomb",
-        "import threading, time\nthreading.stack_size(1 << 16)\nfor _ in range(500):\n    threading.Thread(target=time.sleep, args=(1.5,), daemon=True).start()\nprint('escaped')",
+        "import threading, time\nthreading.stack_size(1 << 16)\nfor _ in range(3000):\n    threading.Thread(target=time.sleep, args=(1.5,), daemon=True).start()\nprint('escaped')",
     ),
     ("signal the supervisor", "import os\nos.kill({PID}, 0)\nprint('escaped')"),
     (

@@ -108,6 +108,11 @@ fn malformed_tests_are_refused_with_their_place() {
         (json!({"input_output": "not JSON"}), "'input_output' is no JSON object"),
         (json!({"test_list": [1]}), "'test_list' holds something that is no text"),
         (json!({"tests": [{"stdin": "", "stdout": ""}], "time_limit": -1}), "'time_limit'"),
+        (
+            json!({"tests": [{"stdin": "", "stdout": ""}], "language": "cobol"}),
+            "'language': 'cobol' is none of python, c,",
+        ),
+        (json!({"tests": {"stdin": "", "stdout": ""}}), "'tests' is no list"),
         (json!("plain"), "no object and no list"),
         (json!(null), "needs a reference"),
         (

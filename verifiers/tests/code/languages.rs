@@ -199,7 +199,10 @@ const ATTACKS: &[(&str, &str)] = &[
         "symlink(\"{FOLDER}/secret\", \"l\"); int f = open(\"l\", O_RDONLY); char b[9] = \"\"; read(f, b, 7); puts(b);",
     ),
     ("password file", "if (open(\"/etc/passwd\", O_RDONLY) >= 0) puts(\"escaped\");"),
-    ("processes", "if (opendir(\"/proc/self\")) puts(\"escaped\");"),
+    (
+        "processes",
+        "if (opendir(\"/proc/1\") || fopen(\"/proc/self/status\", \"r\")) puts(\"escaped\");",
+    ),
     (
         "every descriptor",
         "char b[64]; for (int i = 3; i < 512; i++) if (fcntl(i, F_GETFD) >= 0 && pread(i, b, 64, 0) >= 0) puts(\"escaped\");",

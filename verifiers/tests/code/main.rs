@@ -1,12 +1,13 @@
 //! Verdicts of real submissions, and attacks, each contained and scored wrong.
 //!
 //! Every attack is run as the user of the test and, by root, as an ordinary user, with and without
-//! namespaces. An attack is given the output that it prints when it succeeds as the expected one:
+//! namespaces, and as in a container of Docker's (`container.py`). An attack is given the output that it prints when it succeeds as the expected one:
 //! `ok` is an escape. [`holes`] takes rungs away and finds that the matching attacks succeed.
 
 mod attacks;
 mod formats;
 mod languages;
+mod lp;
 mod throughput;
 
 use std::fs::Permissions;
@@ -86,19 +87,28 @@ fn place(name: &str, python: &Path, rungs: &[Rung]) -> Place {
     Place { name: name.to_owned(), sandbox: Sandbox::new(config) }
 }
 
-/// A program that starts the interpreter as an ordinary user; `None` where this user cannot.
-fn ordinary_user(folder: &Path) -> Option<PathBuf> {
-    let path = folder.join("python-as-user");
-    // An interpreter below a private home cannot be read by others.
-    let text = "#!/bin/sh\nexec setpriv --reuid 65500 --regid 65500 --clear-groups \
-                /usr/bin/python3 \"$@\"\n";
+/// A program that starts the interpreter in another way; `None` where this user cannot.
+fn started_by(folder: &Path, name: &str, text: &str) -> Option<PathBuf> {
+    let path = folder.join(name);
     std::fs::write(&path, text).expect("a file");
     std::fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("its mode");
     let works = Command::new(&path).args(["-c", "pass"]).output();
     works.is_ok_and(|output| output.status.success()).then_some(path)
 }
 
-/// This user and an ordinary one, with and without namespaces.
+/// The interpreter as an ordinary user. One below a private home cannot be read by others.
+fn ordinary_user(folder: &Path) -> Option<PathBuf> {
+    let text = "#!/bin/sh\nexec setpriv --reuid 65500 --regid 65500 --clear-groups \
+                /usr/bin/python3 \"$@\"\n";
+    started_by(folder, "python-as-user", text)
+}
+
+/// The interpreter under the limits of Docker's defaults.
+fn in_container(folder: &Path) -> Option<PathBuf> {
+    started_by(folder, "python-in-container", include_str!("container.py"))
+}
+
+/// This user and an ordinary one, with and without namespaces, and a container.
 fn places(folder: &Path) -> Vec<Place> {
     const NO_NAMESPACES: &[Rung] = &[Rung::Limits, Rung::Seccomp, Rung::Landlock];
     let mut places = Vec::new();
@@ -110,6 +120,10 @@ fn places(folder: &Path) -> Vec<Place> {
         };
         places.push(place(user, &python, &Rung::ALL));
         places.push(place(&format!("{user}, no namespaces"), &python, NO_NAMESPACES));
+    }
+    match in_container(folder) {
+        Some(python) => places.push(place("container", &python, &Rung::ALL)),
+        None => println!("skipped: no container"),
     }
     places
 }
@@ -161,6 +175,8 @@ fn verdicts_name_what_happened() {
         ("import time; time.sleep(60)", &sum, TimeLimitWall, 0),
         ("x = [0] * (1 << 28)", &sum, MemoryLimit, 0),
         ("print('x' * 3_000_000)", &sum, OutputLimit, 0),
+        ("for _ in range(100): print('x' * (1 << 20))", &sum, OutputLimit, 0),
+        ("\u{0}\u{1}\u{ff}binary \u{7f}ELF", &sum, CompileError, 0),
         ("", &sum, WrongAnswer, 0),
         ("def f(x): return sorted(x)", &call, Ok, 2),
         ("class Solution:\n    def f(self, x): return tuple(sorted(x))", &call, Ok, 2),
@@ -349,19 +365,47 @@ fn holes_let_the_matching_attacks_through() {
     if !has_python() {
         return;
     }
-    let bait = Bait::new();
-    let python = Path::new("python3");
-    for (rungs, attacks) in [
-        (&[Rung::Limits][..], &["fork", "memfd", "read a file", "tcp to loopback"][..]),
-        (&[Rung::Limits, Rung::Landlock], &["fork", "memfd"]),
-        (&[Rung::Limits, Rung::Seccomp], &["read a file", "list the root", "write a file"]),
-    ] {
-        let place = place("hole", python, rungs);
-        for name in attacks {
-            let (_, attack) =
-                attacks::PROGRAMS.iter().find(|(known, _)| known == name).expect("a known attack");
-            let result = bait.run(&place, attack).expect("the sandbox works here");
-            assert_eq!(result.verdict, CodeVerdict::Ok, "{name} with {rungs:?}\n{result:?}");
+    let folder = tempfile::tempdir().expect("a folder");
+    for python in [Some(PathBuf::from("python3")), in_container(folder.path())] {
+        let Some(python) = python else { continue };
+        // Another user may not write to the files of the one before.
+        let bait = Bait::new();
+        for (rungs, attacks) in [
+            (&[Rung::Limits][..], &["fork", "memfd", "read a file", "tcp to loopback"][..]),
+            (&[Rung::Limits, Rung::Landlock], &["fork", "memfd"]),
+            (&[Rung::Limits, Rung::Seccomp], &["read a file", "list the root", "write a file"]),
+        ] {
+            let place = place("hole", &python, rungs);
+            for name in attacks {
+                let (_, attack) =
+                    attacks::PROGRAMS.iter().find(|(known, _)| known == name).expect("known");
+                let result = bait.run(&place, attack).expect("the sandbox works here");
+                let shown = python.display();
+                assert_eq!(result.verdict, CodeVerdict::Ok, "{shown}: {name} with {rungs:?}");
+            }
         }
     }
+}
+
+/// Where the profile of a container refuses namespaces, every result says so, and a floor that needs
+/// them runs nothing.
+#[test]
+fn container_works_without_namespaces_and_says_so() {
+    let bait = Bait::new();
+    let Some(python) = in_container(bait.folder.path()) else {
+        println!("skipped: no container");
+        return;
+    };
+    let reference = json!({"tests": [{"stdin": "", "stdout": "1"}]});
+    let place = place("container", &python, &Rung::ALL);
+    let result = verdict(&place.sandbox, "print(1)", &reference, policy());
+    assert_eq!(result.map(|result| result.verdict), Ok(CodeVerdict::Ok));
+    let isolation = place.sandbox.isolation().expect("a worker ran");
+    println!("in force: {}; refused: {:?}", isolation.names(), isolation.refused);
+    assert!(!isolation.rungs.contains(&Rung::Namespaces), "{isolation:?}");
+    assert!(isolation.refused.iter().any(|(rung, _)| *rung == Rung::Namespaces), "{isolation:?}");
+    let config = SandboxConfig { floor: Floor::All, ..place.sandbox.config().clone() };
+    let result = verdict(&Sandbox::new(config), "print(1)", &reference, policy());
+    let below = |error: &JudgeError| error.to_string().contains("namespaces");
+    assert!(result.as_ref().is_err_and(below), "{result:?}");
 }

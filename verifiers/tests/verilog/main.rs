@@ -7,11 +7,11 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use sandbox::{Floor, Limits, Sandbox, SandboxConfig, SandboxError};
+use sandbox::{Floor, Limits, Sandbox, SandboxConfig, SandboxError, Tool};
 use serde_json::{Value, json};
 use verifiers::code::CodeVerdict;
 use verifiers::verilog::{
-    VerilogError, VerilogPolicy, VerilogResult, VerilogTask, judge, module_text,
+    Equivalence, VerilogError, VerilogPolicy, VerilogResult, VerilogTask, judge, module_text,
 };
 use verifiers::{Gold, VerifyError};
 
@@ -185,5 +185,59 @@ fn module_of_a_response_is_found() {
         (format!("<think>\n{module}\n</think>\nnothing"), None),
     ] {
         assert_eq!(module_text(&response), expected, "{response}");
+    }
+}
+
+/// Yosys finds what random vectors miss; a proof is no better than the simulation it is asked beside.
+#[test]
+fn proofs_find_what_simulation_misses() {
+    let Some(sandbox) = sandbox() else { return };
+    if let Err(error) = Tool::Yosys.path() {
+        println!("skipped: {error}");
+        return;
+    }
+    let policy = VerilogPolicy { proves: true, ..policy() };
+    let golden = "module add(input [15:0] a, b, output [16:0] s); assign s = a + b; endmodule";
+    let hidden = "module add(input [15:0] a, b, output [16:0] s); \
+                  assign s = a == 16'h5a17 && b == 16'h1234 ? 17'd0 : a + b; endmodule";
+    let same =
+        "module add(input [15:0] a, b, output [16:0] s); assign s = {1'b0, b} + a; endmodule";
+    let loop_ = "module add(input [15:0] a, b, output [16:0] s); assign s = a + b + 17'd1 - 17'd1; endmodule";
+    let count = "module count(input clk, rst, output reg [7:0] q); \
+                 always @(posedge clk) if (rst) q <= 0; else q <= q + 1; endmodule";
+    let other = "module count(input clk, rst, output reg [7:0] q); \
+                 always @(posedge clk) q <= rst ? 8'd0 : q - 8'hff; endmodule";
+    let late = "module count(input clk, rst, output reg [7:0] q); reg [15:0] n; \
+                always @(posedge clk) if (rst) begin q <= 0; n <= 0; end \
+                else begin n <= n + 1; q <= n == 16'hfff0 ? 8'd0 : q + 1; end endmodule";
+    for (golden, candidate, verdict, equivalence) in [
+        (golden, same, CodeVerdict::Ok, Equivalence::Proven),
+        (golden, loop_, CodeVerdict::Ok, Equivalence::Proven),
+        (golden, hidden, CodeVerdict::WrongAnswer, Equivalence::Refuted),
+        (count, other, CodeVerdict::Ok, Equivalence::Proven),
+        (count, late, CodeVerdict::Ok, Equivalence::Open),
+        (
+            golden,
+            "module add(input [15:0] a, b, output [16:0] s); assign s = 0; endmodule",
+            CodeVerdict::WrongAnswer,
+            Equivalence::NotTried,
+        ),
+    ] {
+        let reference = json!({"golden": golden});
+        let result = judged(&sandbox, candidate, &reference, policy).expect("a result");
+        assert_eq!(
+            (result.verdict, result.equivalence),
+            (verdict, equivalence),
+            "{candidate}: {result:?}"
+        );
+        // Without a proof the hidden difference stays hidden.
+        let plain =
+            judged(&sandbox, candidate, &reference, VerilogPolicy { proves: false, ..policy })
+                .expect("a result");
+        assert_eq!(plain.equivalence, Equivalence::NotTried);
+        if equivalence == Equivalence::Refuted {
+            assert_eq!(plain.verdict, CodeVerdict::Ok, "{plain:?}");
+            assert!(result.detail.contains("expected"), "{result:?}");
+        }
     }
 }

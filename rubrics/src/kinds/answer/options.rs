@@ -292,20 +292,28 @@ fn length(section: &Section<'_, '_>) -> Option<AnswerSpec> {
 }
 
 fn lp(section: &Section<'_, '_>) -> Option<AnswerSpec> {
+    let (config, verifier) = lp_verifier(section, LpAnswer::Solution)?;
+    let extract = extract(section, Extract::Visible);
+    let description = "checks that the response solves a linear or mixed-integer program";
+    spec(description, extract, verifier, &config)
+}
+
+/// The verifier of answers to a linear program; `default` is what a response gives.
+pub(crate) fn lp_verifier(
+    section: &Section<'_, '_>,
+    default: LpAnswer,
+) -> Option<(LpConfig, LpVerifier)> {
     let answers = [
         ("solution", LpAnswer::Solution),
         ("objective", LpAnswer::Objective),
         ("model", LpAnswer::Model),
     ];
-    let default = LpConfig::default();
     let config = LpConfig {
-        answer: section.word("answer", &answers).unwrap_or_default(),
-        tolerance: section.text("tolerance").unwrap_or(default.tolerance),
+        answer: section.word("answer", &answers).unwrap_or(default),
+        tolerance: section.text("tolerance").unwrap_or(LpConfig::default().tolerance),
     };
-    let extract = extract(section, Extract::Visible);
-    let description = "checks that the response solves a linear or mixed-integer program";
     let verifier = built(section, "tolerance", LpVerifier::new(&config))?;
-    spec(description, extract, verifier, &config)
+    Some((config, verifier))
 }
 
 /// Reads the part of the response that is judged; `default` if not configured.
