@@ -37,7 +37,7 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_mmap, libc::SYS_munmap, libc::SYS_mremap, libc::SYS_mprotect, libc::SYS_madvise,
     libc::SYS_brk, libc::SYS_mincore, libc::SYS_msync, libc::SYS_membarrier,
     // Threads and processes.
-    libc::SYS_futex, libc::SYS_set_robust_list, libc::SYS_get_robust_list, libc::SYS_rseq,
+    libc::SYS_futex, libc::SYS_set_robust_list, libc::SYS_rseq,
     libc::SYS_set_tid_address, libc::SYS_prctl, libc::SYS_clone, libc::SYS_exit,
     libc::SYS_exit_group, libc::SYS_wait4, libc::SYS_waitid, libc::SYS_getpid, libc::SYS_getppid,
     libc::SYS_gettid, libc::SYS_getpgid, libc::SYS_setpgid, libc::SYS_getsid, libc::SYS_setsid,
@@ -130,8 +130,12 @@ const STARTING_HERE: &[c_long] = &[libc::SYS_fork, libc::SYS_vfork];
 #[cfg(not(target_arch = "x86_64"))]
 const STARTING_HERE: &[c_long] = &[];
 
-/// What a fork replaces in [`native_filter`] before it becomes a guest: the address of its program's
-/// path, the address of the empty path beside a descriptor, and the number of its process.
+/// Calls that change the process of their first argument. The kernel compares users alone, and those of
+/// worker and guest are the same.
+const OF_A_PROCESS: [c_long; 2] = [libc::SYS_prlimit64, libc::SYS_sched_setaffinity];
+
+/// What a fork replaces in the filter of a guest before it becomes one: the number of its process, and in
+/// [`native_filter`] the address of its program's path and that of the empty path beside a descriptor.
 const PATH_MARK: u64 = 0x5ac1_e001_5ac1_e002;
 const EMPTY_MARK: u64 = 0x5ac1_e003_5ac1_e004;
 const PID_MARK: u64 = 0x5ac1_e005;
@@ -220,6 +224,9 @@ fn of_every_guest() -> Rules {
     killed.insert(libc::SYS_fcntl, signals.to_vec());
     let owners = IOCTL_OWNERS.map(|request| rule(vec![condition(1, SeccompCmpOp::Eq, request)]));
     killed.insert(libc::SYS_ioctl, owners.to_vec());
+    // 0 is the calling process.
+    let other = [0, PID_MARK].map(|own| condition(0, SeccompCmpOp::Ne, own));
+    killed.extend(OF_A_PROCESS.map(|call| (call, vec![rule(other.to_vec())])));
     killed
 }
 

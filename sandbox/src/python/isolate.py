@@ -155,6 +155,10 @@ def read_only_rules():
     return rules
 
 
+# The word in the filter of a guest that a fork replaces by the number of its process.
+PID_MARK = 0x5AC1E005
+
+
 class Filter:
     """A compiled seccomp program, as the kernel takes it."""
 
@@ -164,10 +168,14 @@ class Filter:
         header = struct.pack("@HP", len(program) // 8, ctypes.addressof(self.program))
         self.header = ctypes.create_string_buffer(header, len(header))
         self.address = ctypes.c_void_p(ctypes.addressof(self.header))
-
+        # The last word of a step.
+        places = [at for at in range(4, len(program), 8) if program[at:at + 4] == struct.pack("=I", PID_MARK)]
+        self.numbers = [ctypes.c_uint32.from_buffer(self.program, at) for at in places]
         self.call = quick_prctl(PR_SET_SECCOMP, 2, self.address)
 
     def install(self):
+        for number in self.numbers:
+            number.value = os.getpid()
         self.call()
 
 

@@ -8,9 +8,9 @@ worker's fork starts it, which the guest does not know.
 AT_EMPTY_PATH = 0x1000
 F_ADD_SEALS, SEALS = 1033, 15
 SIG_DFL, SIGPIPE, SIGXFSZ = 0, 13, 25
-# Words in the filter of a guest, which a fork replaces: the address of its program's path, that of
-# the empty path beside a descriptor, and its number.
-PATH_MARK, EMPTY_MARK, PID_MARK = (0x5AC1E001, 0x5AC1E002), (0x5AC1E003, 0x5AC1E004), 0x5AC1E005
+# Words in the filter of a guest, which a fork replaces: the address of its program's path, and that of
+# the empty path beside a descriptor.
+PATH_MARK, EMPTY_MARK = (0x5AC1E001, 0x5AC1E002), (0x5AC1E003, 0x5AC1E004)
 
 
 def c_texts(texts):
@@ -62,7 +62,6 @@ class NativeWorker(Worker):
             name = "group_filter" if program["processes"] else "guest_filter"
             own = replace_words(bytes.fromhex(self.setup[name]), PATH_MARK, ctypes.addressof(path))
             own = replace_words(own, EMPTY_MARK, ctypes.addressof(nothing))
-            own = own.replace(struct.pack("=I", PID_MARK), struct.pack("=I", os.getpid()))
             own = Filter(own)
         else:
             own = None

@@ -48,6 +48,22 @@ pub(crate) const PROGRAMS: &[(&str, &str)] = &[
         "process memory",
         "import ctypes, os\nb = ctypes.create_string_buffer(8)\nclass V(ctypes.Structure):\n    _fields_ = [('p', ctypes.c_void_p), ('n', ctypes.c_size_t)]\nv = V(ctypes.addressof(b), 8)\nctypes.CDLL(None).process_vm_readv(os.getppid(), ctypes.byref(v), 1, ctypes.byref(v), 1, 0)\nprint('escaped')",
     ),
+    (
+        "limit of the worker",
+        "import os, resource as r\nr.prlimit(os.getppid(), r.RLIMIT_CPU, (900, 900))\nprint('escaped')",
+    ),
+    (
+        "file size of the worker",
+        "import os, resource as r\nr.prlimit(os.getppid(), r.RLIMIT_FSIZE)\nprint('escaped')",
+    ),
+    (
+        "limit of the supervisor",
+        "import resource as r\nr.prlimit({PID}, r.RLIMIT_CORE)\nprint('escaped')",
+    ),
+    (
+        "processors of the worker",
+        "import os\nos.sched_setaffinity(os.getppid(), os.sched_getaffinity(0))\nprint('escaped')",
+    ),
     ("kill oneself", "import signal\nsignal.raise_signal(signal.SIGKILL)"),
     (
         "signal by descriptor",

@@ -181,6 +181,14 @@ const ATTACKS: &[(&str, &str)] = &[
         "stop the parent",
         "if (syscall(SYS_tgkill, getppid(), getppid(), SIGSTOP) == 0) puts(\"escaped\");",
     ),
+    (
+        "limit of the parent",
+        "struct rlimit r = {900, 900}; if (prlimit(getppid(), RLIMIT_CPU, &r, 0) == 0) puts(\"escaped\");",
+    ),
+    (
+        "processors of the parent",
+        "cpu_set_t c; sched_getaffinity(0, sizeof c, &c); if (sched_setaffinity(getppid(), sizeof c, &c) == 0) puts(\"escaped\");",
+    ),
     ("signal to all", "if (kill(-1, 0) == 0) puts(\"escaped\");"),
     (
         "read a file",
@@ -258,7 +266,7 @@ const EXHAUSTING: &[(&str, &str)] = &[
     ),
 ];
 
-const HEAD: &str = "#define _GNU_SOURCE\n#include <dirent.h>\n#include <fcntl.h>\n#include <signal.h>\n\
+const HEAD: &str = "#define _GNU_SOURCE\n#include <dirent.h>\n#include <fcntl.h>\n#include <sched.h>\n#include <signal.h>\n\
     #include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <sys/mman.h>\n\
     #include <sys/ptrace.h>\n#include <sys/resource.h>\n#include <sys/socket.h>\n#include <sys/stat.h>\n\
     #include <sys/syscall.h>\n#include <sys/uio.h>\n#include <unistd.h>\n\
@@ -289,4 +297,43 @@ fn programs_in_c_do_not_escape() {
         assert!(!bait.folder.path().join("pwned").exists(), "{}: a file was written", place.name);
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Programs in Bash, which may start others, that print `escaped` if they reach their worker.
+const SHELL_ATTACKS: &[(&str, &str)] = &[
+    ("limit of the worker", "prlimit --pid $PPID --cpu=900 && echo escaped"),
+    (
+        "processors of the worker",
+        "python3 -c \"import os; os.sched_setaffinity($PPID, os.sched_getaffinity(0)); print('escaped')\"",
+    ),
+];
+
+#[test]
+fn programs_in_bash_do_not_reach_their_worker() {
+    if !has_python() {
+        return;
+    }
+    let bait = Bait::new();
+    let reference = json!({"tests": [{"stdin": "", "stdout": ESCAPED}]});
+    let right = json!({"tests": [{"stdin": "", "stdout": "ran"}]});
+    let mut policy = policy();
+    policy.limits = sandbox::Limits::with_cpu(Duration::from_secs(5));
+    for place in places(bait.folder.path()) {
+        let run = |source: &str, reference: &Value| {
+            verdict_in(&place.sandbox, Language::Bash, source, reference, policy)
+        };
+        // Where no limit counts processes, Bash is not run.
+        let tools = "prlimit --nofile=64:64 python3 -c \"print('ran')\"";
+        match run(tools, &right) {
+            Ok(result) => assert_eq!(result.verdict, CodeVerdict::Ok, "{}: {result:?}", place.name),
+            Err(error) => {
+                println!("skipped: {}: {error}", place.name);
+                continue;
+            }
+        }
+        for (name, source) in SHELL_ATTACKS {
+            let result = run(source, &reference).expect("the sandbox works here");
+            assert_ne!(result.verdict, CodeVerdict::Ok, "{}: {name}: {result:?}", place.name);
+        }
+    }
 }

@@ -171,6 +171,13 @@ fn verdicts_name_what_happened() {
         ("print(sum(map(int, input().split()))); exit(0)", &sum, Ok, 2),
         ("print(sum(map(int, input().split()))); exit(1)", &sum, RuntimeError, 0),
         ("print(", &sum, CompileError, 0),
+        // What is done to oneself is allowed.
+        (
+            "import os, resource as r\nr.prlimit(os.getpid(), r.RLIMIT_NOFILE, (64, 64))\nos.sched_setaffinity(os.getpid(), os.sched_getaffinity(0))\nr.setrlimit(r.RLIMIT_NOFILE, (32, 32))\nos.sched_setaffinity(0, os.sched_getaffinity(0))\nprint(sum(map(int, input().split())))",
+            &sum,
+            Ok,
+            2,
+        ),
         ("while True: pass", &sum, TimeLimitCpu, 0),
         ("import time; time.sleep(60)", &sum, TimeLimitWall, 0),
         ("x = [0] * (1 << 28)", &sum, MemoryLimit, 0),
