@@ -174,13 +174,9 @@ pub(crate) fn worker_filters(is_native: bool) -> Vec<Vec<u8>> {
     ]
 }
 
-/// The program that a guest adds before untrusted code runs. In a pid namespace it can signal itself
-/// alone, and may: `abort` does. Never by SIGKILL, which is how a death from outside is recognised.
-pub(crate) fn guest_filter(in_pid_namespace: bool) -> Vec<u8> {
-    let kill = condition(2, SeccompCmpOp::Eq, libc::SIGKILL as u64);
-    let tgkill = if in_pid_namespace { vec![rule(vec![kill])] } else { vec![] };
+/// The program that a guest adds before untrusted code runs.
+pub(crate) fn guest_filter() -> Vec<u8> {
     let mut killed = of_every_guest();
-    killed.insert(libc::SYS_tgkill, tgkill);
     killed.insert(libc::SYS_clone, vec![new_process()]);
     compiled(killed, SeccompAction::Allow, SeccompAction::KillProcess)
 }
@@ -189,11 +185,6 @@ pub(crate) fn guest_filter(in_pid_namespace: bool) -> Vec<u8> {
 /// it may start others.
 pub(crate) fn native_filter(processes: bool) -> Vec<u8> {
     let mut killed = of_every_guest();
-    let kill = condition(2, SeccompCmpOp::Eq, libc::SIGKILL as u64);
-    let other = condition(0, SeccompCmpOp::Ne, PID_MARK);
-    let tgkill =
-        if processes { vec![rule(vec![kill])] } else { vec![rule(vec![kill]), rule(vec![other])] };
-    killed.insert(libc::SYS_tgkill, tgkill);
     if !processes {
         killed.insert(libc::SYS_clone, vec![new_process()]);
         killed.extend(STARTING_HERE.iter().map(|call| (*call, vec![])));
@@ -224,6 +215,11 @@ fn of_every_guest() -> Rules {
     killed.insert(libc::SYS_fcntl, signals.to_vec());
     let owners = IOCTL_OWNERS.map(|request| rule(vec![condition(1, SeccompCmpOp::Eq, request)]));
     killed.insert(libc::SYS_ioctl, owners.to_vec());
+    // A guest may signal itself: `abort` does. Never by SIGKILL, which is how a death from outside is
+    // recognised. What a guest in Bash starts has another number, and may not.
+    let kill = condition(2, SeccompCmpOp::Eq, libc::SIGKILL as u64);
+    let other = condition(0, SeccompCmpOp::Ne, PID_MARK);
+    killed.insert(libc::SYS_tgkill, vec![rule(vec![kill]), rule(vec![other])]);
     // 0 is the calling process.
     let other = [0, PID_MARK].map(|own| condition(0, SeccompCmpOp::Ne, own));
     killed.extend(OF_A_PROCESS.map(|call| (call, vec![rule(other.to_vec())])));

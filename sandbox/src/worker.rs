@@ -218,11 +218,8 @@ impl Worker {
             |why: String| SandboxError::Python { python: config.python.display().to_string(), why };
         let (socket, theirs) = UnixStream::pair().map_err(|error| failed(error.to_string()))?;
         let is_native = !tools.is_empty();
-        let guest_filter = if is_native {
-            seccomp::native_filter(false)
-        } else {
-            seccomp::guest_filter(rungs.contains(&Rung::Namespaces))
-        };
+        let guest_filter =
+            if is_native { seccomp::native_filter(false) } else { seccomp::guest_filter() };
         let links = if is_native { tool_links() } else { Vec::new() };
         let setup = Setup {
             rungs,

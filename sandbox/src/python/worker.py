@@ -24,6 +24,9 @@ STDIN, STDOUT, STDERR, RESULT, JOB = range(5)
 # Above every descriptor that a process here can have.
 LAST_DESCRIPTOR = 256
 CLONE_PARENT = 0x8000
+# Milliseconds after which a process that forks for others and does not reply is lost. A fork takes less
+# than one.
+REPLY_LIMIT = 10_000
 # Order to a template: run the program, the call in the file `JOB`, or the program as a checker of
 # the texts in it.
 PROGRAM, CALL, CHECK = b"p", b"c", b"k"
@@ -124,7 +127,8 @@ class Forker:
 
     def forked(self):
         """The number that the process replies with."""
-        if self.process.handle in (handle for handle, _ in self.poll.poll()):
+        ready = [handle for handle, _ in self.poll.poll(REPLY_LIMIT)]
+        if not ready or self.process.handle in ready:
             raise Gone
         (pid,) = struct.unpack("=i", os.read(self.replies, 4))
         if pid < 0:

@@ -64,6 +64,10 @@ pub(crate) const PROGRAMS: &[(&str, &str)] = &[
         "processors of the worker",
         "import os\nos.sched_setaffinity(os.getppid(), os.sched_getaffinity(0))\nprint('escaped')",
     ),
+    (
+        "signal the worker's thread",
+        "import ctypes, os\ncall = 131 if os.uname().machine == 'aarch64' else 234\nprint('escaped' if ctypes.CDLL(None).syscall(call, os.getppid(), os.getppid(), 0) == 0 else 'no')",
+    ),
     ("kill oneself", "import signal\nsignal.raise_signal(signal.SIGKILL)"),
     (
         "signal by descriptor",

@@ -306,6 +306,10 @@ const SHELL_ATTACKS: &[(&str, &str)] = &[
         "processors of the worker",
         "python3 -c \"import os; os.sched_setaffinity($PPID, os.sched_getaffinity(0)); print('escaped')\"",
     ),
+    (
+        "signal the worker's thread",
+        "python3 -c \"import ctypes, os; call = 131 if os.uname().machine == 'aarch64' else 234; print('escaped' if ctypes.CDLL(None).syscall(call, $PPID, $PPID, 0) == 0 else 'no')\"",
+    ),
 ];
 
 #[test]

@@ -172,6 +172,7 @@ fn verdicts_name_what_happened() {
         ("print(sum(map(int, input().split()))); exit(1)", &sum, RuntimeError, 0),
         ("print(", &sum, CompileError, 0),
         // What is done to oneself is allowed.
+        ("import os; os.abort()", &sum, RuntimeError, 0),
         (
             "import os, resource as r\nr.prlimit(os.getpid(), r.RLIMIT_NOFILE, (64, 64))\nos.sched_setaffinity(os.getpid(), os.sched_getaffinity(0))\nr.setrlimit(r.RLIMIT_NOFILE, (32, 32))\nos.sched_setaffinity(0, os.sched_getaffinity(0))\nprint(sum(map(int, input().split())))",
             &sum,
