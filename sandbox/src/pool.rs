@@ -1,5 +1,6 @@
 //! The slots of a sandbox and the queue before them.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -16,7 +17,7 @@ use crate::worker::{Isolation, SandboxError};
 /// tens of milliseconds.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-/// Work on a session. It must not panic: a panic ends its slot.
+/// Work on a session. A panic ends it and the workers of its slot; the slot goes on.
 type Work = Box<dyn FnOnce(&mut Session<'_>) + Send>;
 
 struct Waiting {
@@ -92,7 +93,7 @@ impl Sandbox {
         self.shared.counts.status()
     }
 
-    /// Queues `work`, which runs in a slot with its worker. It must not panic. A cancelled
+    /// Queues `work`, which runs in a slot with its worker. A panic of it ends the submission. A cancelled
     /// submission that has not begun is dropped with `work`.
     ///
     /// # Errors
@@ -125,7 +126,7 @@ impl Drop for Sandbox {
         if let Some(Slots { queue, threads }) = slots {
             drop(queue);
             for thread in threads {
-                // A thread that panicked has reported it.
+                // It catches the panics of its work.
                 let _ = thread.join();
             }
         }
@@ -154,7 +155,12 @@ fn serve(shared: &Arc<SandboxState>, waiting: &Receiver<Waiting>) {
         drop(waits);
         if !cancel.is_cancelled() {
             add(&shared.counts.started, 1);
-            work(&mut Session::new(shared, &cancel, workers.get_or_insert_default()));
+            let place = workers.get_or_insert_default();
+            let run = AssertUnwindSafe(|| work(&mut Session::new(shared, &cancel, place)));
+            if std::panic::catch_unwind(run).is_err() {
+                // In the middle of a message, perhaps. The hook of panics has reported the cause.
+                workers = None;
+            }
         }
     }
 }

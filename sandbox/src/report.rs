@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::Limits;
+use crate::{Limits, SandboxError};
 
 /// Which limit ended a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -99,6 +99,22 @@ pub enum Loaded {
     Ready,
     /// It does not, for this reason.
     NotCompiled(String),
+}
+
+impl Loaded {
+    /// Returns the error that a text is which compiled before and does not now: the machine is short of
+    /// something, or the worker is spoiled.
+    ///
+    /// # Errors
+    /// [`SandboxError::WorkerLost`].
+    pub fn again(self) -> Result<(), SandboxError> {
+        match self {
+            Self::Ready => Ok(()),
+            Self::NotCompiled(why) => {
+                Err(SandboxError::WorkerLost(format!("what compiled before does not again: {why}")))
+            }
+        }
+    }
 }
 
 /// Exit code by which the harness reports a lack of memory.

@@ -326,7 +326,7 @@ impl<'s> Session<'s> {
         self.counted(&limits, |session| {
             session.twice(WorkerKind::Python, |session| {
                 if session.workers.python.is_none() {
-                    session.compile(&source, limits)?;
+                    session.compile(&source, limits)?.again()?;
                 }
                 session.test(WorkerKind::Python, test, &limits)
             })
@@ -343,7 +343,7 @@ impl<'s> Session<'s> {
         self.counted(&limits, |session| {
             session.twice(WorkerKind::Native, |session| {
                 if session.workers.native.is_none() {
-                    session.compile_native(&program, limits)?;
+                    session.compile_native(&program, limits)?.again()?;
                 }
                 session.test(WorkerKind::Native, test, &limits)
             })

@@ -140,6 +140,34 @@ fn queue_has_an_end() {
 }
 
 #[test]
+fn panic_ends_its_submission_and_the_slot_goes_on() {
+    let Some(config) = config() else { return };
+    let sandbox = Sandbox::new(config);
+    let (gate, wait) = mpsc::channel::<()>();
+    let first = sandbox.submit(move |_| {
+        // The test holds the only slot until the others wait.
+        let _ = wait.recv();
+    });
+    let (reply, answer) = mpsc::channel::<()>();
+    let second = sandbox.submit(move |session| {
+        let _reply = reply;
+        assert_eq!(session.load("print(1)", limits()), Ok(Loaded::Ready));
+        panic!("injected");
+    });
+    let (send, receive) = mpsc::channel();
+    let third = sandbox
+        .submit(move |session| send.send(run(session, "print(2)", "")).expect("the test listens"));
+    assert!(first.is_ok() && second.is_ok() && third.is_ok());
+    drop(gate);
+    assert!(answer.recv().is_err(), "its reply is dropped");
+    // A guard against waiting for ever.
+    let report = receive.recv_timeout(Duration::from_mins(1)).expect("the slot goes on");
+    assert_eq!(report.expect("the sandbox works here").stdout, b"2\n");
+    let status = sandbox.status();
+    assert_eq!((status.running, status.waiting, status.started), (0, 0, 3), "{status:?}");
+}
+
+#[test]
 fn what_is_missing_is_named() {
     let Some(config) = config() else { return };
     let bare = SandboxConfig { floor: Floor::Calls, rungs: vec![Rung::Limits], ..config.clone() };

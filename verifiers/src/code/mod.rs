@@ -209,7 +209,7 @@ pub fn judge(
                 let accepted = checker.accepts(test, &report, session)?;
                 // A checker takes the place of Python alone.
                 if let Submission::Python(source) = &submission {
-                    session.load(source, limits)?;
+                    session.load(source, limits)?.again()?;
                 }
                 accepted
             }

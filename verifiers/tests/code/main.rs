@@ -8,6 +8,7 @@ mod attacks;
 mod formats;
 mod languages;
 mod lp;
+mod reload;
 mod throughput;
 
 use std::fs::Permissions;
