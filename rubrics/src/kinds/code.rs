@@ -213,9 +213,7 @@ impl CodeScorer {
             let result = code::judge(&source, language, &task, &policy, session);
             // A deadline of the request is no limit of the submission.
             let result = match result {
-                Ok(result) if is_late && result.verdict == CodeVerdict::TimeLimitWall => {
-                    Err(SandboxError::Cancelled.into())
-                }
+                Ok(result) if is_late && result.is_cut => Err(SandboxError::Cancelled.into()),
                 result => result,
             };
             Judged { result, isolation: session.isolation(), queue: start - submitted }
@@ -251,3 +249,6 @@ impl CodeScorer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -140,9 +140,7 @@ impl VerilogScorer {
             let policy = VerilogPolicy { total: policy.total.min(left), ..policy };
             // A deadline of the request is no limit of the module.
             let result = match verilog::judge(&candidate, &task, &policy, session) {
-                Ok(result) if is_late && result.verdict == CodeVerdict::TimeLimitWall => {
-                    Err(SandboxError::Cancelled.into())
-                }
+                Ok(result) if is_late && result.is_cut => Err(SandboxError::Cancelled.into()),
                 result => result,
             };
             Simulated { result, isolation: session.isolation(), queue: start - submitted }
@@ -180,6 +178,46 @@ impl VerilogScorer {
             reason: Reason::explained(result.verdict.code(), explain, detail),
             certainty: Certainty::Proven,
             evidence: Evidence::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sandbox::{Floor, SandboxConfig};
+    use verifiers::Gold;
+
+    use super::*;
+
+    const GOLDEN: &str = "module m(input [7:0] a, output [7:0] y); assign y = ~a; endmodule";
+    const WRONG: &str = "module m(input [7:0] a, output [7:0] y); assign y = a; endmodule";
+
+    /// What a deadline keeps from running is neither a score nor a fault of the golden module.
+    #[test]
+    fn deadline_after_a_difference_is_no_score() {
+        let reference = json!({ "golden": GOLDEN }).to_string();
+        for (candidate, seconds) in [(WRONG, 2), (WRONG, 0), (GOLDEN, 0)] {
+            let policy = VerilogPolicy {
+                benches: 64,
+                cycles: usize::try_from(MAX_CYCLES).expect("it fits"),
+                stop_early: false,
+                ..VerilogPolicy::default()
+            };
+            let programs =
+                SandboxConfig { slots: 1, floor: Floor::Limits, ..SandboxConfig::default() };
+            let programs = Programs::new(programs);
+            let scorer = VerilogScorer { policy, reward: CircuitReward::PassRate, programs };
+            let task = VerilogTask::read(Gold::Text(&reference)).expect("a task");
+            let deadline = Some(Instant::now() + Duration::from_secs(seconds));
+            let simulating = scorer.simulate(candidate.to_owned(), task, deadline);
+            let runtime = tokio::runtime::Builder::new_current_thread().build();
+            let simulated = runtime.expect("a runtime").block_on(simulating);
+            let result = simulated.unwrap_or_else(|_| panic!("a slot answers")).result;
+            if let Err(VerilogError::Sandbox(SandboxError::MissingTool { tool, .. })) = result {
+                println!("skipped: there is no {tool}");
+                return;
+            }
+            assert_eq!(result, Err(SandboxError::Cancelled.into()), "{candidate} {seconds}");
         }
     }
 }

@@ -122,6 +122,8 @@ pub struct CodeResult {
     pub detail: String,
     /// CPU time of the submission over all tests.
     pub cpu: Duration,
+    /// Whether the total time ended before the last test began; the tests after it count as not passed.
+    pub is_cut: bool,
 }
 
 /// Why there is no result. Never the submission's fault, and never a score.
@@ -183,6 +185,7 @@ pub fn judge(
         total: task.n_tests(),
         detail: String::new(),
         cpu: Duration::ZERO,
+        is_cut: false,
     };
     let submission = Submission::new(source, language, task)?;
     if let Loaded::NotCompiled(message) = submission.load(limits, session)? {
@@ -195,6 +198,7 @@ pub fn judge(
             if watch.was_starved(result.cpu) {
                 return Err(SandboxError::Starved.into());
             }
+            result.is_cut = true;
             result.fail(
                 CodeVerdict::TimeLimitWall,
                 "the tests before took the total time".to_owned(),

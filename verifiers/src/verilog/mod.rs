@@ -88,6 +88,8 @@ pub struct VerilogResult {
     pub detail: String,
     /// CPU time of the simulations.
     pub cpu: Duration,
+    /// Whether the time for all benches ended before the last one began.
+    pub is_cut: bool,
 }
 
 /// Why there is no result. Never the module's fault, and never a score.
@@ -156,6 +158,10 @@ pub fn judge(
     if result.verdict != CodeVerdict::Ok && result.differing == 0 {
         let policy = VerilogPolicy { benches: 1, ..*policy };
         let own = Judge { policy: &policy, ..judge }.simulate(&golden, session)?;
+        if own.is_cut {
+            // Without time for it, neither module is to blame.
+            return Ok(VerilogResult { is_cut: true, ..result });
+        }
         if own.verdict != CodeVerdict::Ok {
             let why = format!("{}: {}", own.verdict.code(), own.detail);
             return Err(VerifyError::BadReference(Reason::with("golden_failed", why)).into());
@@ -183,6 +189,7 @@ impl Judge<'_> {
             equivalence: Equivalence::NotTried,
             detail: String::new(),
             cpu: Duration::ZERO,
+            is_cut: false,
         }
     }
 
@@ -264,6 +271,7 @@ impl Judge<'_> {
                 if watch.was_starved(result.cpu) {
                     return Err(SandboxError::Starved.into());
                 }
+                result.is_cut = true;
                 result.fail(CodeVerdict::TimeLimitWall, "the benches before took the time".into());
                 break;
             }
