@@ -153,6 +153,12 @@ fn unknown_language(word: &str, explain: bool) -> Score {
     }
 }
 
+/// The failure of a task whose own programs cannot be run.
+fn bad_reference(code: &'static str, why: &str) -> Failure {
+    let reason = Reason::with(code, why.to_owned());
+    Failure::from_error(VerifyError::BadReference(reason), Evidence::default())
+}
+
 /// What a slot returns.
 struct Judged {
     result: Result<CodeResult, JudgeError>,
@@ -189,10 +195,8 @@ impl CodeScorer {
                 Ok(self.score(result, &judged, explain))
             }
             Err(JudgeError::Sandbox(error)) => Err(failure(error)),
-            Err(JudgeError::Checker(why)) => {
-                let reason = Reason::with("checker_failed", why.clone());
-                Err(Failure::from_error(VerifyError::BadReference(reason), Evidence::default()))
-            }
+            Err(JudgeError::Checker(why)) => Err(bad_reference("checker_failed", why)),
+            Err(JudgeError::Tests(why)) => Err(bad_reference("malformed_tests", why)),
         }
     }
 

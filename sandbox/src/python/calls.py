@@ -10,7 +10,7 @@ class SubmissionEnded(BaseException):
 
 
 class Malformed(Exception):
-    """The tests are no Python."""
+    """The tests are no Python, or import what is not there."""
 
 
 class Peer:
@@ -274,6 +274,33 @@ def bind_free_names(tree, solution, names):
                 pass
 
 
+def check_imports(nodes, own):
+    """Runs the imports of tests but those of the submission's modules, before anything of it was seen here: what
+    is not found then is missing for every submission."""
+    import ast
+
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            parts = [(alias.name, ast.Import([alias])) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            parts = [(node.module, node)]
+        else:
+            continue
+        for name, part in parts:
+            if name.partition(".")[0] in own:
+                continue
+            module = ast.fix_missing_locations(ast.Module([part], []))
+            try:
+                exec(compile(module, "tests.py", "exec", dont_inherit=True), {"__name__": "tests"})
+            except ImportError as error:
+                # Other causes, as memory, may be those of the moment.
+                if isinstance(error, ModuleNotFoundError) or str(error).startswith("cannot import name"):
+                    raise Malformed(f"{type(error).__name__}: {error}") from None
+            except Exception:
+                # It comes again where the tests run.
+                pass
+
+
 def run_tests(test, nonce, result, reader, writer):
     """Runs the tests and reports how many passed, framed by the nonce."""
     outcomes = []
@@ -294,8 +321,7 @@ def run_tests(test, nonce, result, reader, writer):
 
         peer = Peer(reader, writer, is_tester=True)
         solution = Solution(peer)
-        for alias in ("solution", *test.get("modules", [])):
-            sys.modules[alias] = solution
+        modules = ("solution", *test.get("modules", []))
         names = {"__name__": "tests", "__builtins__": builtins}
         try:
             tree = ast.parse(test["code"])
@@ -303,8 +329,10 @@ def run_tests(test, nonce, result, reader, writer):
             statements = [compile(text, "tests.py", "exec", dont_inherit=True) for text in test["asserts"]]
             uses = ast.Module([*tree.body, *(n for text in test["asserts"] for n in ast.parse(text).body)], [])
         except (SyntaxError, ValueError) as error:
-            outcomes.append(["", "malformed", f"{type(error).__name__}: {error}"[:1024]])
-            raise Malformed from None
+            raise Malformed(f"{type(error).__name__}: {error}") from None
+        check_imports(uses.body, {name.partition(".")[0] for name in modules})
+        for name in modules:
+            sys.modules[name] = solution
         bind_free_names(uses, solution, names)
         if test.get("entry"):
             names["candidate"] = getattr(solution, test["entry"])
@@ -315,8 +343,8 @@ def run_tests(test, nonce, result, reader, writer):
             record(f"assert {number + 1}", lambda: exec(statement, names))
         for name, work in collect(names):
             record(name, work)
-    except Malformed:
-        pass
+    except Malformed as error:
+        outcomes.append(["", "malformed", str(error)[:1024]])
     except SubmissionEnded:
         outcomes.append(["", "ended", "the submission ended before the tests"])
     except Exception as error:

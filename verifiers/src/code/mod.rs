@@ -135,6 +135,9 @@ pub enum JudgeError {
     /// The task's checker cannot judge.
     #[error("the checker of the task failed: {0}")]
     Checker(String),
+    /// The task's tests are no Python, or import what is not there.
+    #[error("the tests of the task cannot be run: {0}")]
+    Tests(String),
 }
 
 /// A submission as the sandbox takes it.
@@ -220,7 +223,7 @@ pub fn judge(
             Some(_) | None => None,
         };
         let rules = Rules { limits: &limits, language, policy, accepted };
-        result.count(index, test, &report, &rules);
+        result.count(index, test, &report, &rules)?;
         if result.verdict == CodeVerdict::Security
             || (policy.stop_early && result.verdict != CodeVerdict::Ok)
         {
@@ -289,7 +292,13 @@ impl CodeResult {
     }
 
     /// Adds what a test showed.
-    fn count(&mut self, index: usize, test: &TaskTest, report: &Report, rules: &Rules<'_>) {
+    fn count(
+        &mut self,
+        index: usize,
+        test: &TaskTest,
+        report: &Report,
+        rules: &Rules<'_>,
+    ) -> Result<(), JudgeError> {
         if let ExpectedResult::Outcomes(n_expected) = test.expected {
             return self.count_outcomes(report, rules.limits, n_expected);
         }
@@ -300,16 +309,37 @@ impl CodeResult {
         } else {
             self.fail(verdict, format!("test {}: {}: {detail}", index + 1, verdict.code()));
         }
+        Ok(())
     }
 
     /// Adds the outcomes that a process of tests reported.
-    fn count_outcomes(&mut self, report: &Report, limits: &Limits, n_expected: usize) {
-        let tester = report.tester.map_or(Ending::Failed, |end| end.ending(limits));
+    fn count_outcomes(
+        &mut self,
+        report: &Report,
+        limits: &Limits,
+        n_expected: usize,
+    ) -> Result<(), JudgeError> {
         let outcomes: Vec<(String, String, String)> = report
             .result
             .as_deref()
             .and_then(|text| serde_json::from_slice(text).ok())
             .unwrap_or_default();
+        // Found before the submission was called, and reported by a process that it cannot reach.
+        if let Some((_, _, why)) = outcomes.iter().find(|(_, outcome, _)| outcome == "malformed") {
+            return Err(JudgeError::Tests(why.clone()));
+        }
+        self.add_outcomes(outcomes, report, limits, n_expected);
+        Ok(())
+    }
+
+    fn add_outcomes(
+        &mut self,
+        outcomes: Vec<(String, String, String)>,
+        report: &Report,
+        limits: &Limits,
+        n_expected: usize,
+    ) {
+        let tester = report.tester.map_or(Ending::Failed, |end| end.ending(limits));
         self.total = self.total.max(n_expected);
         self.judged += outcomes.len();
         let guest = limit_verdict(report.ending(limits));

@@ -225,6 +225,52 @@ fn verdicts_name_what_happened() {
     }
 }
 
+/// Tests that no response could pass say nothing of one, and no response can make tests look so.
+#[test]
+fn broken_tests_are_no_verdict() {
+    if !has_python() {
+        return;
+    }
+    let Place { sandbox, .. } = place("", Path::new("python3"), &Rung::ALL);
+    let asserts = ["assert f(1) == 2"];
+    for (reference, expected) in [
+        (json!({"test_list": ["assert f(1) == 2", "assert f(2) == "]}), "SyntaxError"),
+        (json!({"test_list": asserts, "test_imports": ["import"]}), "SyntaxError"),
+        (json!({"test_list": asserts, "test_setup_code": "import not_a_module"}), "not_a_module"),
+        (json!({"test_list": asserts, "test_setup_code": "import os.no_part"}), "no_part"),
+        (json!({"test_list": asserts, "test_setup_code": "from math import no_name"}), "no_name"),
+    ] {
+        for source in ["def f(x): return x + 1", "exit(0)", "import os\nos.fork()"] {
+            let result = verdict(&sandbox, source, &reference, policy());
+            let error = result.map(|result| result.verdict).map_err(|error| error.to_string());
+            let is_named = error.as_ref().is_err_and(|why| why.contains(expected));
+            assert!(is_named, "{reference} {source}\n{error:?}");
+        }
+    }
+    let good = json!({"modules": ["main"], "test_code": "import json, unittest\nfrom main import f\n\
+        from json import loads\ntry:\n    import not_a_module\nexcept ImportError:\n    pass\n\
+        class T(unittest.TestCase):\n    def test_f(self):\n        self.assertEqual(f(loads('41')), 42)\n"});
+    for source in [
+        "def f(x): return x",
+        "raise ImportError('not_a_module')",
+        "raise ModuleNotFoundError(\"No module named 'json'\")",
+        "def f(x): raise ModuleNotFoundError(\"No module named 'json'\")",
+        "def f(x): raise SyntaxError('malformed')",
+        "def __getattr__(name): raise ImportError(name)",
+        "import sys\nsys.modules.clear()\nsys.path.clear()",
+        "import sys\nsys.modules['unittest'] = sys.modules['json'] = None\ndef f(x): return x",
+        "try:\n    open('json.py', 'w').write('raise ImportError')\nexcept OSError: pass\ndef f(x): return x",
+        "json = unittest = None",
+        "exit(0)",
+    ] {
+        let result = verdict(&sandbox, source, &good, policy()).expect("the tests are good");
+        assert_ne!(result.verdict, CodeVerdict::Ok, "{source}\n{result:?}");
+        assert_eq!(result.passed, 0, "{source}\n{result:?}");
+    }
+    let right = verdict(&sandbox, "def f(x): return x + 1", &good, policy());
+    assert_eq!(right.map(|result| result.verdict), Ok(CodeVerdict::Ok));
+}
+
 #[test]
 fn checkers_accept_outputs() {
     if !has_python() {
