@@ -359,7 +359,7 @@ impl<'s> Session<'s> {
         let watch = PressureWatch::start();
         let report = run(self)?;
         let counts = &self.shared.counts;
-        if is_starved(&report, limits, |cpu| watch.was_starved(cpu)) {
+        if is_starved(report.ending(limits), &report.guest, |cpu| watch.was_starved(cpu)) {
             counts.failed(&SandboxError::Starved);
             return Err(SandboxError::Starved);
         }
@@ -432,8 +432,9 @@ impl<'s> Session<'s> {
             LoadMessage { source, lean: is_lean(source), limits: LoadLimits::from(&limits) };
         let worker = self.worker(WorkerKind::Python)?;
         worker.expect_within(limits.wall + SILENCE)?;
+        let watch = PressureWatch::start();
         worker.send(&message)?;
-        self.compiled_as(WorkerKind::Python, &limits)
+        self.compiled_as(WorkerKind::Python, &limits, watch)
     }
 
     fn compile_native(
@@ -450,12 +451,18 @@ impl<'s> Session<'s> {
         let steps = u32::try_from(program.compile.len()).unwrap_or(u32::MAX);
         let worker = self.worker(WorkerKind::Native)?;
         worker.expect_within((compile.wall * steps).saturating_add(SILENCE))?;
+        let watch = PressureWatch::start();
         worker.send(&message)?;
-        self.compiled_as(WorkerKind::Native, &compile)
+        self.compiled_as(WorkerKind::Native, &compile, watch)
     }
 
-    /// What a worker says of a text that it was sent.
-    fn compiled_as(&mut self, kind: WorkerKind, limits: &Limits) -> Result<Loaded, SandboxError> {
+    /// What a worker says of a text that it was sent when `watch` began.
+    fn compiled_as(
+        &mut self,
+        kind: WorkerKind,
+        limits: &Limits,
+        watch: PressureWatch,
+    ) -> Result<Loaded, SandboxError> {
         let worker = self.worker(kind)?;
         let head: CompileHead = worker.receive()?;
         let message = worker.receive_bytes(head.stderr)?;
@@ -471,15 +478,7 @@ impl<'s> Session<'s> {
             return Err(SandboxError::BelowFloor { rungs, refused });
         }
         let Some(process) = head.process else { return Ok(Loaded::Ready) };
-        match process.ending(limits) {
-            Ending::Broken => Err(SandboxError::GuestKilled),
-            ending @ (Ending::Time(_) | Ending::Memory) => {
-                Ok(Loaded::NotCompiled(format!("the compiler met its limit: {ending:?}")))
-            }
-            Ending::Finished | Ending::Failed | Ending::Output | Ending::Security => {
-                Ok(Loaded::NotCompiled(String::from_utf8_lossy(&message).into_owned()))
-            }
-        }
+        not_compiled(&process, &message, limits, |cpu| watch.was_starved(cpu))
     }
 
     fn test(
@@ -518,15 +517,36 @@ impl<'s> Session<'s> {
     }
 }
 
-/// Whether a limit by the clock was reached because the machine kept the program from running, as
-/// `was_starved` says of its processor time. Others ran then: it did not sleep.
+/// Whether a limit by the clock was reached because the machine kept the program or its compiler from
+/// running, as `was_starved` says of its processor time. Others ran then: it did not sleep.
 fn is_starved(
-    report: &Report,
-    limits: &Limits,
+    ending: Ending,
+    process: &ProcessEnd,
     was_starved: impl FnOnce(Duration) -> bool,
 ) -> bool {
-    report.ending(limits) == Ending::Time(LimitReached::Wall)
-        && was_starved(Duration::from_micros(report.guest.cpu_us))
+    ending == Ending::Time(LimitReached::Wall) && was_starved(Duration::from_micros(process.cpu_us))
+}
+
+/// What the end of a compiler says of a text.
+fn not_compiled(
+    process: &ProcessEnd,
+    message: &[u8],
+    limits: &Limits,
+    was_starved: impl FnOnce(Duration) -> bool,
+) -> Result<Loaded, SandboxError> {
+    let ending = process.ending(limits);
+    if is_starved(ending, process, was_starved) {
+        return Err(SandboxError::Starved);
+    }
+    match ending {
+        Ending::Broken => Err(SandboxError::GuestKilled),
+        Ending::Time(_) | Ending::Memory => {
+            Ok(Loaded::NotCompiled(format!("the compiler met its limit: {ending:?}")))
+        }
+        Ending::Finished | Ending::Failed | Ending::Output | Ending::Security => {
+            Ok(Loaded::NotCompiled(String::from_utf8_lossy(message).into_owned()))
+        }
+    }
 }
 
 impl Drop for Session<'_> {
@@ -548,6 +568,13 @@ impl Drop for Session<'_> {
 mod tests {
     use super::*;
 
+    fn end(exit: Option<i32>, reached: &Value, cpu_us: u64, killed: bool) -> ProcessEnd {
+        let end = serde_json::json!({"exit": exit, "signal": exit.is_none().then_some(9),
+            "cpu_us": cpu_us, "peak_kib": 1, "native": false, "started": true, "killed": killed,
+            "reached": reached});
+        serde_json::from_value(end).expect("an end")
+    }
+
     #[test]
     fn late_program_is_starved_if_the_machine_was_and_it_ran() {
         let limits = Limits::with_cpu(Duration::from_secs(10));
@@ -559,19 +586,31 @@ mod tests {
             (serde_json::json!("cpu"), 10_000_000, false),
             (Value::Null, 9_000_000, false),
         ] {
-            let end = serde_json::json!({"exit": null, "signal": 9, "cpu_us": cpu_us,
-                "peak_kib": 1, "native": false, "started": true, "killed": true, "reached": reached});
-            let report = Report {
-                guest: serde_json::from_value(end).expect("an end"),
-                tester: None,
-                stdout: Vec::new(),
-                stderr: Vec::new(),
-                is_truncated: false,
-                result: None,
-                wall: limits.wall,
-            };
+            let guest = end(None, &reached, cpu_us, true);
             let was_starved = |cpu: Duration| cpu >= limits.wall / 10;
-            assert_eq!(is_starved(&report, &limits, was_starved), expected, "{report:?}");
+            let found = is_starved(guest.ending(&limits), &guest, was_starved);
+            assert_eq!(found, expected, "{guest:?}");
+        }
+    }
+
+    #[test]
+    fn late_compiler_is_starved_if_the_machine_was_and_it_ran() {
+        let limits = Limits::with_cpu(Duration::from_secs(10));
+        let (wall, cpu) = (serde_json::json!("wall"), serde_json::json!("cpu"));
+        let met = |limit: &str| {
+            Ok(Loaded::NotCompiled(format!("the compiler met its limit: Time({limit})")))
+        };
+        for (end, expected) in [
+            (end(None, &wall, 9_000_000, true), Err(SandboxError::Starved)),
+            // It slept.
+            (end(None, &wall, 1000, true), met("Wall")),
+            // Its own fault, whatever the machine did.
+            (end(None, &cpu, 10_000_000, true), met("Cpu")),
+            (end(None, &Value::Null, 9_000_000, false), Err(SandboxError::GuestKilled)),
+            (end(Some(1), &Value::Null, 9_000_000, false), Ok(Loaded::NotCompiled("why".into()))),
+        ] {
+            let was_starved = |cpu: Duration| cpu >= limits.wall / 10;
+            assert_eq!(not_compiled(&end, b"why", &limits, was_starved), expected, "{end:?}");
         }
     }
 }
