@@ -189,6 +189,12 @@ fn values_are_compared_by_type() {
         (json!({"a": 1}), json!(["dict", [["a", ["int", "1"]]]]), true, true),
         (json!({"1": 2}), json!(["dict", [[["int", "1"], ["int", "2"]]]]), true, true),
         (json!({"a": 1}), json!(["dict", []]), false, false),
+        (
+            json!({"1": "a", "2": "b"}),
+            json!(["dict", [[["int", "1"], "a"], ["1", "a"]]]),
+            false,
+            false,
+        ),
         (json!("x"), json!(["object", "Anything"]), false, false),
         (json!(9_007_199_254_740_993u64), json!(["int", "9007199254740993"]), true, true),
         (json!(9_007_199_254_740_993u64), json!(["int", "9007199254740992"]), false, false),
