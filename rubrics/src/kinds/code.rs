@@ -143,11 +143,21 @@ impl ScorerKind for CodeScorer {
 /// The score of a response in a language that is not run.
 fn unknown_language(word: &str, explain: bool) -> Score {
     let detail = || format!("'{word}' is none of {}", Language::ALL.map(Language::name).join(", "));
+    wrong_language(Reason::explained("unknown_language", explain, detail))
+}
+
+/// The score of a response that chose a language in which its tests cannot be run.
+fn untested_language(language: Language, explain: bool) -> Score {
+    let detail = || format!("the response is in {}; its tests are not", language.name());
+    wrong_language(Reason::explained("language_not_tested", explain, detail))
+}
+
+fn wrong_language(reason: Reason) -> Score {
     Score {
         score: 0.0,
         raw: None,
         label: Some(CodeVerdict::CompileError.label().into()),
-        reason: Reason::explained("unknown_language", explain, detail),
+        reason,
         certainty: Certainty::Proven,
         evidence: Evidence::default(),
     }
@@ -181,8 +191,15 @@ impl CodeScorer {
                 },
             },
         };
-        task.check_language(language)
-            .map_err(|error| Failure::from_error(error, Evidence::default()))?;
+        if let Err(error) = task.check_language(language) {
+            // What a response chooses is no fault of its tests.
+            return match (task.language, self.language) {
+                (None, Languages::Fence) => Ok(untested_language(language, explain)),
+                (Some(_), _) | (None, Languages::Fixed(_)) => {
+                    Err(Failure::from_error(error, Evidence::default()))
+                }
+            };
+        }
         let Some(source) = code::source(sample.response, language) else {
             return Ok(Score::from_verdict(Verdict::no_answer(), Evidence::default()));
         };
