@@ -12,7 +12,7 @@ use crate::config::{Limits, SandboxConfig};
 use crate::languages::tool_paths;
 use crate::native::{COMPILER_BYTES, NativeMessage, NativeProgram};
 use crate::pressure::PressureWatch;
-use crate::report::{Ending, LimitReached, Loaded, ProcessEnd, Report};
+use crate::report::{Ending, Loaded, ProcessEnd, Report, is_starved, not_compiled};
 use crate::status::{NOT_COMPILED, SandboxCounts, add};
 use crate::worker::{Isolation, SandboxError, Start, Worker, is_lean, names};
 
@@ -517,38 +517,6 @@ impl<'s> Session<'s> {
     }
 }
 
-/// Whether a limit by the clock was reached because the machine kept the program or its compiler from
-/// running, as `was_starved` says of its processor time. Others ran then: it did not sleep.
-fn is_starved(
-    ending: Ending,
-    process: &ProcessEnd,
-    was_starved: impl FnOnce(Duration) -> bool,
-) -> bool {
-    ending == Ending::Time(LimitReached::Wall) && was_starved(Duration::from_micros(process.cpu_us))
-}
-
-/// What the end of a compiler says of a text.
-fn not_compiled(
-    process: &ProcessEnd,
-    message: &[u8],
-    limits: &Limits,
-    was_starved: impl FnOnce(Duration) -> bool,
-) -> Result<Loaded, SandboxError> {
-    let ending = process.ending(limits);
-    if is_starved(ending, process, was_starved) {
-        return Err(SandboxError::Starved);
-    }
-    match ending {
-        Ending::Broken => Err(SandboxError::GuestKilled),
-        Ending::Time(_) | Ending::Memory => {
-            Ok(Loaded::NotCompiled(format!("the compiler met its limit: {ending:?}")))
-        }
-        Ending::Finished | Ending::Failed | Ending::Output | Ending::Security => {
-            Ok(Loaded::NotCompiled(String::from_utf8_lossy(message).into_owned()))
-        }
-    }
-}
-
 impl Drop for Session<'_> {
     fn drop(&mut self) {
         for kind in [WorkerKind::Python, WorkerKind::Native] {
@@ -560,57 +528,6 @@ impl Drop for Session<'_> {
         // The worker of a cancelled submission is gone or about to be.
         if self.cancel.is_cancelled() {
             *self.workers = SlotWorkers::default();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn end(exit: Option<i32>, reached: &Value, cpu_us: u64, killed: bool) -> ProcessEnd {
-        let end = serde_json::json!({"exit": exit, "signal": exit.is_none().then_some(9),
-            "cpu_us": cpu_us, "peak_kib": 1, "native": false, "started": true, "killed": killed,
-            "reached": reached});
-        serde_json::from_value(end).expect("an end")
-    }
-
-    #[test]
-    fn late_program_is_starved_if_the_machine_was_and_it_ran() {
-        let limits = Limits::with_cpu(Duration::from_secs(10));
-        for (reached, cpu_us, expected) in [
-            (serde_json::json!("wall"), 9_000_000, true),
-            // It slept.
-            (serde_json::json!("wall"), 1000, false),
-            // Its own fault, whatever the machine did.
-            (serde_json::json!("cpu"), 10_000_000, false),
-            (Value::Null, 9_000_000, false),
-        ] {
-            let guest = end(None, &reached, cpu_us, true);
-            let was_starved = |cpu: Duration| cpu >= limits.wall / 10;
-            let found = is_starved(guest.ending(&limits), &guest, was_starved);
-            assert_eq!(found, expected, "{guest:?}");
-        }
-    }
-
-    #[test]
-    fn late_compiler_is_starved_if_the_machine_was_and_it_ran() {
-        let limits = Limits::with_cpu(Duration::from_secs(10));
-        let (wall, cpu) = (serde_json::json!("wall"), serde_json::json!("cpu"));
-        let met = |limit: &str| {
-            Ok(Loaded::NotCompiled(format!("the compiler met its limit: Time({limit})")))
-        };
-        for (end, expected) in [
-            (end(None, &wall, 9_000_000, true), Err(SandboxError::Starved)),
-            // It slept.
-            (end(None, &wall, 1000, true), met("Wall")),
-            // Its own fault, whatever the machine did.
-            (end(None, &cpu, 10_000_000, true), met("Cpu")),
-            (end(None, &Value::Null, 9_000_000, false), Err(SandboxError::GuestKilled)),
-            (end(Some(1), &Value::Null, 9_000_000, false), Ok(Loaded::NotCompiled("why".into()))),
-        ] {
-            let was_starved = |cpu: Duration| cpu >= limits.wall / 10;
-            assert_eq!(not_compiled(&end, b"why", &limits, was_starved), expected, "{end:?}");
         }
     }
 }
