@@ -5,10 +5,10 @@
 //! `ok` is an escape. [`holes`] takes rungs away and finds that the matching attacks succeed.
 
 mod attacks;
+mod compiled_again;
 mod formats;
 mod languages;
 mod lp;
-mod reload;
 mod throughput;
 
 use std::fs::Permissions;
