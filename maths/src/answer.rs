@@ -9,7 +9,7 @@ use std::fmt;
 use super::calendar::{Clock, Date};
 use super::expr::Expr;
 use super::fuel::Exhausted;
-use super::measure::Measure;
+use super::measure::{Conversion, Measure};
 
 /// A whole answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +51,11 @@ impl Answer {
         matches!(self.form, AnswerForm::Text(_))
     }
 
+    /// Returns whether the answer is a yes or a no.
+    pub fn is_truth(&self) -> bool {
+        matches!(self.form, AnswerForm::Truth(_))
+    }
+
     /// Returns whether the answer is a number or an expression.
     pub fn is_value(&self) -> bool {
         matches!(self.form, AnswerForm::Value(_))
@@ -64,6 +69,41 @@ impl Answer {
     /// Returns whether the answer is one value with a unit.
     pub fn has_unit(&self) -> bool {
         matches!(&self.form, AnswerForm::Value(value) if value.unit.is_some())
+    }
+
+    /// Returns whether the answer is a list of values, each with a unit.
+    pub fn are_amounts(&self) -> bool {
+        matches!(&self.form, AnswerForm::List(members) if members.iter().all(Self::has_unit))
+    }
+
+    /// Returns the only member of a list of amounts that is in the unit of `other`.
+    #[must_use]
+    pub fn member_in_unit_of(&self, other: &Self) -> Option<Self> {
+        let unit = |answer: &Self| {
+            if let AnswerForm::Value(value) = &answer.form { value.unit.clone() } else { None }
+        };
+        let AnswerForm::List(members) = &self.form else {
+            return None;
+        };
+        let own = unit(other)?;
+        let mut alike = members.iter().filter(|member| {
+            unit(member).is_some_and(|unit| matches!(unit.conversion(&own), Conversion::Same))
+        });
+        let only = alike.next()?.clone();
+        alike.next().is_none().then_some(only)
+    }
+
+    /// Returns the number of a congruence that has one residue: 9 of `9 \pmod{12}`.
+    #[must_use]
+    pub fn residue(&self) -> Option<Self> {
+        let AnswerForm::Congruence { residues, .. } = &self.form else {
+            return None;
+        };
+        let [only] = residues.as_slice() else {
+            return None;
+        };
+        let form = AnswerForm::Value(Value::bare(*only));
+        Some(Self { subjects: Vec::new(), form, notes: Vec::new() })
     }
 
     /// Returns whether an approximation that followed the answer was left out.

@@ -53,8 +53,8 @@ pub(crate) fn are_same(gold: &str, candidate: &str) -> bool {
 /// Returns whether `text` is a chemical equation with an arrow: `2H_2 + O_2 \to 2H_2O`.
 pub(crate) fn is_reaction(text: &str) -> bool {
     let has_arrow = ["→", "⟶", "⇌", "->", "arrow", "harpoons", "\\to "];
-    has_arrow.into_iter().any(|arrow| text.contains(arrow))
-        && text.contains('+')
+    text.contains('+')
+        && has_arrow.into_iter().any(|arrow| text.contains(arrow))
         && formula(text).is_some()
 }
 

@@ -24,6 +24,7 @@ mod expr;
 mod fuel;
 pub mod interval;
 mod measure;
+mod nuclide;
 mod number;
 mod numerals;
 mod policy;

@@ -4,6 +4,9 @@
 //! `endings/set*.jsonl`, written and labelled without sight of the rules. Of the latter some are
 //! judged against their label; those are in `endings/open.txt`, by set and line.
 
+#[path = "timing/mod.rs"]
+mod timing;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
@@ -108,4 +111,16 @@ fn sets_are_judged_as_labelled_but_for_open_rows() {
         assert_eq!(rejected, open_rows(name, "rejected"), "{name}: rejected, and listed as such");
         assert_eq!(accepted, open_rows(name, "accepted"), "{name}: accepted, and listed as such");
     }
+}
+
+#[test]
+#[ignore = "prints times for docs/performance.md"]
+fn print_times() {
+    let lines = SETS.iter().flat_map(|(_, rows)| rows.lines());
+    let rows: Vec<Value> =
+        lines.map(|line| serde_json::from_str(line).expect("a row is JSON")).collect();
+    let text = |index: usize, field: &str| rows[index][field].as_str().expect("a row has its texts");
+    timing::print("endings with questions", rows.len(), |index| {
+        is_accepted(Some(text(index, "question")), text(index, "gold"), text(index, "response"));
+    });
 }

@@ -5,6 +5,9 @@
 //! stays exact. Entries marked unsupported count against us; the other labels are wrong, or of a
 //! policy that is not ours by default.
 
+#[path = "timing/mod.rs"]
+mod timing;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -178,5 +181,25 @@ fn lighteval() {
 fn latex_readings() {
     check("latex_parse", "latex_parse", |row| {
         judge(text(row, "gold"), Candidate::Text(text(row, "pred")), &Math::default())
+    });
+}
+
+#[test]
+#[ignore = "prints times for docs/performance.md"]
+fn print_times() {
+    let all: Vec<Value> = ["math_verify", "lighteval"].iter().filter_map(|set| rows(set)).flatten().collect();
+    let is_short = |row: &&Value| {
+        let gold = text(row, "gold");
+        !text(row, "kind").starts_with("mcq") && gold.len() <= MAX_GOLD && !gold.contains("boxed")
+    };
+    let rows: Vec<&Value> = all.iter().filter(is_short).collect();
+    let math = Math::default();
+    timing::print("published rows", rows.len(), |index| {
+        let (gold, response) = (text(rows[index], "gold"), text(rows[index], "pred"));
+        let found = extract::answer(response, &AnswerPolicy::default());
+        let texts = found.map(|found| found.texts(response));
+        let candidate = texts.as_ref().map_or(Candidate::Missing, ExtractedTexts::candidate);
+        let claim = Claim { gold: Gold::Text(gold), candidate, question: None, explain: false };
+        drop(math.verify(&claim, &mut Fuel::default()));
     });
 }

@@ -95,7 +95,7 @@ pub fn are_alike(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool 
         }
         (Kind::Several, Kind::Point) => is_named(gold),
         (Kind::Truth | Kind::Words, Kind::Verdict)
-        | (Kind::Verdict, Kind::Words)
+        | (Kind::Verdict, Kind::Words | Kind::Truth)
         | (Kind::Calendar, Kind::Ratio)
         | (Kind::Ratio, Kind::Calendar) => true,
         (Kind::Equation, Kind::Amount) => !candidate.subjects.is_empty(),
@@ -107,6 +107,11 @@ pub fn are_alike(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool 
             gold.is_open(ws) && (gold.is_named() || is_integral)
         }
         // "48.04 to 51.96"
+        // A formula in variables is no number.
+        (Kind::Amount, Kind::Amount) => {
+            let are_values = gold.is_value() && candidate.is_value();
+            !are_values || gold.is_open(ws) == candidate.is_open(ws)
+        }
         (Kind::Region | Kind::Ratio, Kind::Words) => text_compare::range(candidate).is_some(),
         (Kind::Point, Kind::Words) => is_pair(gold) && text_compare::range(candidate).is_some(),
         (own, other) => own == other,

@@ -16,6 +16,7 @@ mod piecewise;
 mod region;
 mod renamed;
 mod subject;
+mod subspace;
 mod text_compare;
 mod tuple;
 mod value;
@@ -30,6 +31,7 @@ use super::calendar::Clock;
 use super::chemistry;
 use super::expr::{Expr, Function, Node, Workspace};
 use super::interval::{self, Separation};
+use super::nuclide;
 use super::policy::Policy;
 use super::proof::{Assumptions, Doubt, Proof};
 use super::tolerance::Tolerance;
@@ -91,6 +93,12 @@ impl Comparer<'_, '_> {
         }
         if chemistry::are_same(texts.gold, texts.candidate) {
             return Ok(Comparison::equal("formula_equal"));
+        }
+        if let Some(are_one) = self.are_spans(texts.gold, texts.candidate)? {
+            return Ok(Comparison::proven(are_one, "span_equal", "span_different"));
+        }
+        if nuclide::are_same(texts.gold, texts.candidate) {
+            return Ok(Comparison::equal("element_equal"));
         }
         if text_compare::may_be_words(&gold.form, &candidate.form) {
             return Ok(text_compare::compare(texts, self.ws.fuel)?.unwrap_or(outcome));

@@ -10,7 +10,7 @@ use crate::fuel::{Exhausted, Fuel};
 use crate::number::DecimalLiteral;
 
 /// Nouns of what the word before them classifies: "right triangle".
-const CLASSES: [&str; 16] = [
+const CLASSES: [&str; 17] = [
     "triangle",
     "triangles",
     "point",
@@ -23,6 +23,7 @@ const CLASSES: [&str; 16] = [
     "graph",
     "reaction",
     "force",
+    "gas",
     "lens",
     "image",
     "bond",
@@ -81,12 +82,33 @@ pub(super) fn compare(
     if !gold.chars().any(char::is_alphabetic) || !candidate.chars().any(char::is_alphabetic) {
         return Ok(None);
     }
-    Ok(Some(if gold == candidate {
+    Ok(Some(if gold == candidate || is_qualified(&gold, &candidate) {
         Comparison::equal("text_equal")
     } else {
         // Two different wordings may still mean the same.
         Comparison::incomparable("text_differs")
     }))
+}
+
+/// Returns whether a candidate says of the gold answer's words only where, of what or why: "an ellipse centred
+/// at the origin".
+fn is_qualified(gold: &str, candidate: &str) -> bool {
+    const QUALIFYING: [&str; 22] = [
+        "along", "as", "at", "because", "by", "centered", "centred", "for", "from", "given",
+        "having", "in", "of", "on", "over", "since", "that", "under", "when", "where", "which",
+        "with",
+    ];
+    const DENYING: [&str; 10] = [
+        "but", "cannot", "except", "if", "neither", "never", "no", "not", "only", "unless",
+    ];
+    let is_word = gold.len() > 2 && gold.chars().all(|c| c.is_alphabetic() || " -'".contains(c));
+    let Some(rest) = candidate.strip_prefix(gold).filter(|_| is_word) else {
+        return false;
+    };
+    let mut words = rest.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    rest.starts_with([' ', ','])
+        && words.clone().next().is_some_and(|first| QUALIFYING.contains(&first))
+        && !words.any(|word| DENYING.contains(&word))
 }
 
 /// Returns whether an answer in words affirms or denies what was in question.
@@ -118,8 +140,23 @@ pub(super) fn words(text: &str) -> String {
     let bare = bare.split_once(" (").map_or(bare, |(before, _)| before);
     let noun = CLASSES.iter().find_map(|noun| bare.strip_suffix(noun)?.strip_suffix(' '));
     let bare = noun.unwrap_or(bare);
+    if says_nothing_exists(bare) {
+        return "does not exist".to_owned();
+    }
     let wording = WORDINGS.iter().find(|(wording, _)| *wording == bare);
     wording.map_or(bare, |(_, meant)| meant).to_owned()
+}
+
+/// Returns whether words say that nothing is such: "no such n exists", "there is no integer with that property".
+fn says_nothing_exists(words: &str) -> bool {
+    let is_denied = words.strip_prefix("no ").is_some_and(|rest| {
+        let ends = rest.ends_with(" exist") || rest.ends_with(" exists");
+        rest.starts_with("such ") || ends && !rest.contains("solution")
+    });
+    let openings = ["there is no ", "there are no ", "there exists no ", "there exist no "];
+    let rest = openings.into_iter().find_map(|opening| words.strip_prefix(opening));
+    let conditions = [" such", "such ", " for which ", " with ", " that ", " satisfying "];
+    is_denied || rest.is_some_and(|rest| conditions.iter().any(|known| rest.contains(known)))
 }
 
 /// Returns what is said of a noun: "divergent" of "series is divergent", "diverges" of "integral

@@ -278,10 +278,40 @@ impl Comparer<'_, '_> {
         if self.is_within(gold, candidate, expr)? {
             return Ok(Comparison::equal("within_tolerance"));
         }
-        if self.policy.rounded_decimals && self.rounds(gold, candidate, expr)? {
+        if self.policy.rounded_decimals
+            && (self.rounds(gold, candidate, expr)? || self.rounds_to(gold, candidate, expr)?)
+        {
             return Ok(Comparison::equal("rounded"));
         }
         Ok(outcome)
+    }
+
+    /// Decides whether the gold answer is a measured amount, a decimal of at least three significant digits
+    /// with a unit or a percent sign, and `expr`, the candidate in its unit, rounds to it.
+    fn rounds_to(
+        &mut self,
+        gold: &Value,
+        candidate: &Value,
+        expr: Expr,
+    ) -> Result<bool, Exhausted> {
+        let is_measured = gold.unit.is_some() || gold.is_percent;
+        let Some(last) = gold.last_digit.filter(|last| is_measured && (-40..0).contains(last))
+        else {
+            return Ok(false);
+        };
+        // A decimal of as few digits is another one.
+        let is_coarse = candidate.last_digit.is_some_and(|other| other >= last);
+        if is_coarse && expr == candidate.expr {
+            return Ok(false);
+        }
+        let Some(value) = algebra::rational(gold.expr, self.ws)? else {
+            return Ok(false);
+        };
+        let unit = number::power_of_ten(last);
+        if value.abs() < &unit * RBig::from(100u16) {
+            return Ok(false);
+        }
+        self.is_near(gold.expr, expr, &(unit / UBig::from(2u8)))
     }
 
     /// Decides whether `expr`, the candidate in the gold answer's unit, is a decimal of at least four

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use memchr::{memchr, memmem};
 
-use super::{FoundAnswer, Note, trim};
+use super::{FoundAnswer, Note, statement, trim};
 
 /// A box and the place where its content starts.
 #[derive(Debug)]
@@ -238,6 +238,29 @@ pub(super) fn parts(text: &str, boxes: &[FoundAnswer]) -> Option<Vec<Range<usize
     }
     let parts = &boxes[first..];
     (parts.len() > 1).then(|| parts.iter().map(|part| part.span.clone()).collect())
+}
+
+/// Returns the last of `boxes` with the names that stand before them on their lines, "Maximum value: …" and
+/// "Minimum value: …", two at least.
+pub(super) fn named(text: &str, boxes: &[FoundAnswer]) -> Option<Vec<Range<usize>>> {
+    if boxes.len() < 2 {
+        return None;
+    }
+    let mut found = Vec::new();
+    for (at, own) in boxes.iter().enumerate().rev() {
+        let from = at.checked_sub(1).map_or(0, |before| boxes[before].span.end);
+        let line = &text[from..own.span.start];
+        let line = line.rsplit('\n').next().unwrap_or(line);
+        let start = statement::named_from(line).map(|start| own.span.start - line.len() + start);
+        let Some(start) = start else {
+            break;
+        };
+        let after = &text[own.span.end..];
+        let end = after.find(|c| !matches!(c, '}' | '$' | ')')).unwrap_or(after.len());
+        found.push(start..own.span.end + end);
+    }
+    found.reverse();
+    (found.len() > 1).then_some(found)
 }
 
 /// Returns the place of the last label in `text`, `(b)` or `Part b`, among all labels.

@@ -316,7 +316,11 @@ fn choose<'a>(
     let (readings, parts) = if source == "boxed" {
         match boxed::parts(response, &candidates[..=exact]) {
             Some(parts) => (vec![vec![span.clone()], parts], Some(1)),
-            None => (Vec::new(), None),
+            None if chosen.continues => (Vec::new(), None),
+            None => match boxed::named(response, &candidates[..=exact]) {
+                Some(named) => (vec![vec![span.clone()], named], None),
+                None => (Vec::new(), None),
+            },
         }
     } else {
         (sentence(response, &span), None)

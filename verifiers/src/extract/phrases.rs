@@ -124,8 +124,11 @@ const ENGLISH_VERBS: [&str; 10] = [
 pub(super) fn find_phrases(text: &str, part: &Range<usize>) -> Vec<(usize, usize)> {
     let mut found: Vec<_> = english(text, part).collect();
     let english = found.len();
+    let is_ascii = text[part.clone()].is_ascii();
     for (language, tail) in LANGUAGES.iter().zip(&*TAILS) {
-        found.extend(language.phrases(tail, text, part));
+        if !is_ascii || language.tail.is_ascii() {
+            found.extend(language.phrases(tail, text, part));
+        }
     }
     if found.len() > english {
         found.sort_unstable();

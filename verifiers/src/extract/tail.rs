@@ -60,9 +60,14 @@ fn with_unit(text: &str, end: usize, limit: usize) -> usize {
 /// Returns whether `c` separates numbers from words. Chinese is written without spaces, so its
 /// characters separate, except those that change the number before them.
 fn is_separator(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_whitespace()
+            || c == '\u{b}'
+            || matches!(c, '=' | '<' | '>' | '"' | '`' | ';' | '|');
+    }
     let changes_value = "十百千万萬亿億分半多几余".contains(c);
     let is_chinese = matches!(c, '、'..='〟' | '\u{3400}'..='\u{9FFF}') && !changes_value;
-    c.is_whitespace() || is_chinese || "=<>\"“”`;|≈，：；！？（）".contains(c)
+    c.is_whitespace() || is_chinese || "“”≈，：；！？（）".contains(c)
 }
 
 /// Whether a token is a word with a digit in it, such as `H2O`, and so not a number.

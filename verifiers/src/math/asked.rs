@@ -1,10 +1,9 @@
 //! Comparison of answers as their question asks for them.
 
-use std::cmp::Ordering;
-
 use maths::{Policy, Workspace};
 
 use super::question::{Question, bare};
+use super::relations::{wanted_ends, wanted_side};
 use super::{Math, ReadCandidate, ReadGold, report};
 use crate::{Candidate, Claim, UnitScore, Verdict, VerifyError};
 
@@ -71,6 +70,18 @@ impl Math {
                 return of_side;
             }
         }
+        if let Some(ends) = wanted_ends(text, &question)
+            && let Ok(ends) = self.read_list(&ends, ws)
+        {
+            return self.pair((gold, &ends), policy, claim.explain, ws);
+        }
+        if let Some(residue) = candidate.answer.as_ref().ok().and_then(maths::Answer::residue)
+            && gold.answer.is_value()
+            && question.wants_remainder()
+        {
+            let residue = ReadCandidate::several(text.to_string(), Ok(residue));
+            return self.pair((gold, &residue), policy, claim.explain, ws);
+        }
         if let Some(number) = question.count(text) {
             let number = self.read_candidate(number, ws);
             return self.pair((gold, &number), policy, claim.explain, ws);
@@ -109,6 +120,9 @@ impl Math {
         if either(&["\\pi", "π"]) && either(&["°", "\\circ", "degree"]) {
             policy.degrees_as_radians |= question.wants_angle();
         }
+        if gold.contains(':') != candidate.contains(':') {
+            policy.ratio_as_fraction |= question.wants_ratio();
+        }
         if holds_letter(gold) && holds_letter(candidate) && gold != candidate {
             policy.renamed_constants |= question.allows_renaming(gold, candidate);
         }
@@ -124,14 +138,22 @@ impl Math {
         claim: &Claim<'_>,
         ws: &mut Workspace<'_>,
     ) -> Option<Result<Verdict, VerifyError>> {
-        let has_unit = candidate.answer.as_ref().is_ok_and(maths::Answer::has_unit);
-        if !has_unit || !gold.answer.is_value() || gold.answer.has_unit() {
+        let amounts = candidate.answer.as_ref().ok()?;
+        let has_units = amounts.has_unit() || amounts.are_amounts();
+        if !has_units || !gold.answer.is_value() || gold.answer.has_unit() {
             return None;
         }
         let text = format!("{} {}", gold.text, question.unit()?);
         let answer = maths::read_answer(&text, self.read_options(), ws).ok()?;
         let is_amount = answer.has_unit();
-        let gold = ReadGold { text: &text, answer, label: None, has_content: true };
+        // `22.2 m/s` or `80 km/h`: the one in the unit that was asked for answers.
+        let in_unit = amounts.member_in_unit_of(&answer);
+        let in_unit = in_unit.map(|member| ReadCandidate::several(candidate.text.to_string(), Ok(member)));
+        if !amounts.has_unit() && in_unit.is_none() {
+            return None;
+        }
+        let candidate = in_unit.as_ref().unwrap_or(candidate);
+        let gold = ReadGold { text: &text, answer, label: None, has_content: true, cost: None };
         let judged = self.pair((&gold, candidate), policy, claim.explain, ws);
         // A unit of another quantity may be a thing that is counted, or a currency for a mass.
         let is_other = matches!(&judged, Ok(verdict) if verdict.reason.code == "units_different");
@@ -148,20 +170,4 @@ fn are_groups(text: &str) -> bool {
 
 fn is_right(judged: &Result<Verdict, VerifyError>) -> bool {
     matches!(judged, Ok(verdict) if verdict.score == UnitScore::ONE)
-}
-
-/// Returns the side of an inequality that the question asks for: `3^{65}` of `3^{65} > 2^{100}` where the
-/// larger one is wanted.
-fn wanted_side<'t>(text: &'t str, question: &Question<'_>) -> Option<&'t str> {
-    let signs = [
-        (">", Ordering::Greater),
-        ("\\gt", Ordering::Greater),
-        ("<", Ordering::Less),
-        ("\\lt", Ordering::Less),
-    ];
-    let (sign, relation) = signs.into_iter().find(|(sign, _)| text.contains(sign))?;
-    let (left, right) = text.split_once(sign)?;
-    let is_one = !right.contains(['<', '>', '=']) && !left.contains('=');
-    let wanted = question.wants_extreme().filter(|_| is_one)?;
-    Some(if wanted == relation { left } else { right })
 }

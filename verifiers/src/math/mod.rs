@@ -6,10 +6,12 @@
 //!
 //! Comparison is asymmetric: see [`Math`]. docs/math.md has every rule and flag with examples.
 
+mod affirmed;
 mod asked;
 mod convert;
 mod label;
 mod question;
+mod relations;
 mod report;
 mod sides;
 pub mod steps;
@@ -120,6 +122,7 @@ impl Math {
         let labelled = label::labelled(text);
         let label = labelled.map(|found| found.label).or_else(|| label::only_label(text));
         let text = labelled.map_or(text, |found| found.content);
+        let before = ws.fuel.used();
         let answer = maths::read_answer(text, self.read_options(), ws).and_then(|answer| {
             // As much again must be left for the candidate.
             ws.fuel.clone().spend(ws.fuel.used() - spent)?;
@@ -128,7 +131,8 @@ impl Math {
         match answer {
             Ok(answer) => {
                 let has_content = label.is_none() || labelled.is_some();
-                Ok(ReadGold { text, answer, label, has_content })
+                let cost = Some(ws.fuel.used() - before);
+                Ok(ReadGold { text, answer, label, has_content, cost })
             }
             Err(unread) => Err(report::bad_reference(unread, text, entry)),
         }
@@ -156,21 +160,20 @@ impl Math {
                 Candidates { readings: vec![last], own: 1, list }
             }
             Candidate::Missing | Candidate::Text(_) => {
-                Candidates { readings: vec![self.read_candidate(text, ws)], own: 1, list: None }
+                let candidate = self.read_beside(text, golds, ws);
+                Candidates { readings: vec![candidate], own: 1, list: None }
             }
         };
         let is_statement = matches!(claim.candidate, Candidate::Statement { .. });
         let mut best: Option<Result<Verdict, VerifyError>> = None;
         for gold in golds {
             let candidate = candidates.chosen(gold, ws);
-            let judged = if is_statement && candidate.is_other_text(gold, ws) {
-                Ok(Verdict::no_answer())
-            } else {
-                self.asked(gold, candidate, claim, ws)
-            };
+            let judged = self.asked(gold, candidate, claim, ws);
             if matches!(&judged, Ok(verdict) if verdict.score == UnitScore::ONE) {
                 return judged;
             }
+            let is_no_answer = is_statement && candidate.is_other_text(gold, ws);
+            let judged = if is_no_answer { Ok(Verdict::no_answer()) } else { judged };
             best = Some(match best {
                 None => judged,
                 Some(best) => less_certain(best, judged),
@@ -251,6 +254,29 @@ impl Math {
         matches!(&verdict, Ok(verdict) if verdict.score == UnitScore::ONE).then_some(verdict)
     }
 
+    /// Reads one text of a response, or copies what was read of a gold answer of the same text: to the same
+    /// fuel.
+    fn read_beside<'a>(
+        &self,
+        text: &'a str,
+        golds: &[ReadGold<'_>],
+        ws: &mut Workspace<'_>,
+    ) -> ReadCandidate<'a> {
+        let is_same = |gold: &&ReadGold<'_>| gold.text == text && gold.label.is_none();
+        match golds.iter().find(is_same).and_then(|gold| gold.cost.zip(Some(&gold.answer))) {
+            Some((cost, answer)) => {
+                let spent = ws.fuel.spend(cost).map_err(Unread::from);
+                ReadCandidate {
+                    text: Cow::Borrowed(text),
+                    answer: spent.map(|()| answer.clone()),
+                    label: None,
+                    has_content: true,
+                }
+            }
+            None => self.read_candidate(text, ws),
+        }
+    }
+
     /// Reads one text of a response.
     fn read_candidate<'a>(&self, text: &'a str, ws: &mut Workspace<'_>) -> ReadCandidate<'a> {
         let labelled = label::labelled(text);
@@ -311,7 +337,7 @@ impl Math {
         let mut read = Vec::with_capacity(readings.len());
         for (index, members) in readings.iter().enumerate() {
             let candidate = match members.as_slice() {
-                [only] => self.read_candidate(only, ws),
+                [only] => self.read_beside(only, golds, ws),
                 all => self
                     .read_list(all, ws)
                     .unwrap_or_else(|unread| ReadCandidate::several(all.join(", "), Err(unread))),
@@ -468,14 +494,14 @@ fn typed(gold: ReadGold<'_>, wanted: Option<AnswerType>) -> Result<ReadGold<'_>,
     let Some(wanted) = wanted else {
         return Ok(gold);
     };
-    let ReadGold { text, answer, label, has_content } = gold;
+    let ReadGold { text, answer, label, has_content, .. } = gold;
     let answer = answer.into_type(wanted, text).ok_or_else(|| {
         VerifyError::BadReference(Reason::with(
             "reference_type",
             "the reference is not of the type that the request names",
         ))
     })?;
-    Ok(ReadGold { text, answer, label, has_content })
+    Ok(ReadGold { text, answer, label, has_content, cost: None })
 }
 
 /// Returns the accepted answers and the type of a reference given as an object:

@@ -54,21 +54,6 @@ const BETWEEN: &[&str] = &[
     "value",
 ];
 
-/// Prefixes that make a property its opposite.
-const NEGATIONS: [&str; 7] = ["a", "dis", "im", "in", "ir", "non", "un"];
-
-/// Words that deny what a statement says.
-const DENIALS: [&str; 14] = [
-    "aren", "cannot", "doesn", "don", "fail", "fails", "false", "isn", "neither", "never", "no",
-    "non", "nor", "not",
-];
-
-/// Words that say when something holds.
-const CONDITIONS: [&str; 12] = [
-    "although", "but", "except", "however", "if", "only", "or", "provided", "though", "unless",
-    "when", "while",
-];
-
 impl<'a> Question<'a> {
     /// Only the end of a longer text is read: questions stand there.
     const MAX_BYTES: usize = 4096;
@@ -81,7 +66,8 @@ impl<'a> Question<'a> {
         Self { text: &text[from..], lower: OnceCell::new() }
     }
 
-    fn lower(&self) -> &str {
+    /// The question in small letters.
+    pub(super) fn lower(&self) -> &str {
         self.lower.get_or_init(|| self.text.to_lowercase())
     }
 
@@ -191,6 +177,62 @@ impl<'a> Question<'a> {
         }
     }
 
+    /// Which bound of a quantity is wanted: the upper one, below which it lies, is `Less`.
+    pub(super) fn wants_bound(&self) -> Option<Ordering> {
+        let upper = [
+            "below which",
+            "under which",
+            "less than what",
+            "below what",
+            "maximum",
+            "maximal",
+            "largest",
+            "greatest",
+            "biggest",
+            "highest",
+            "longest",
+            "upper bound",
+            "supremum",
+            "at most",
+        ];
+        let lower = [
+            "above which",
+            "beyond which",
+            "over which",
+            "above what",
+            "minimum",
+            "minimal",
+            "smallest",
+            "lowest",
+            "shortest",
+            "fewest",
+            "lower bound",
+            "infimum",
+            "at least",
+            "least",
+        ];
+        match (self.says(&upper), self.says(&lower)) {
+            (true, false) => Some(Ordering::Less),
+            (false, true) => Some(Ordering::Greater),
+            (true, true) | (false, false) => None,
+        }
+    }
+
+    /// Whether the two numbers are wanted between which something lies.
+    pub(super) fn wants_ends(&self) -> bool {
+        self.says(&["between which", "between what", "consecutive"])
+    }
+
+    /// Whether the number of a residue class is wanted.
+    pub(super) fn wants_remainder(&self) -> bool {
+        self.says(&["remainder", "residue", "digit", "余数", "余り", "reste", "der rest", "остаток"])
+    }
+
+    /// Whether a ratio is wanted, which may be written as a quotient.
+    pub(super) fn wants_ratio(&self) -> bool {
+        self.says(&["ratio", "verhältnis", "rapport", "razón"])
+    }
+
     /// The unit in which the answer is wanted: `How many minutes`, `in km/h`.
     pub(super) fn unit(&self) -> Option<&'a str> {
         let after = |phrase: &str| {
@@ -243,72 +285,6 @@ impl<'a> Question<'a> {
             let after = self.text[at + group.len()..].bytes().next();
             (1..=3).contains(&before) && after.is_none_or(|b| !b.is_ascii_digit())
         })
-    }
-
-    /// Whether `statement` says yes or no to the question, whose last word is what it asks of something: `G is
-    /// always cyclic` after `Is $G$ necessarily cyclic?`.
-    pub(super) fn affirmed_by(&self, statement: &str) -> Option<bool> {
-        /// A longer statement may say both.
-        const MAX_BYTES: usize = 200;
-        match statement.trim().to_ascii_lowercase().as_str() {
-            "yes" | "true" => return Some(true),
-            "no" | "false" => return Some(false),
-            _ => {}
-        }
-        let property = self.property().filter(|_| statement.len() <= MAX_BYTES)?;
-        let statement = statement.to_lowercase();
-        let (mut said, mut denials) = (0, 0);
-        for word in statement.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
-        {
-            if word == property {
-                said += 1;
-            } else if word.strip_suffix(property).is_some_and(|prefix| NEGATIONS.contains(&prefix))
-            {
-                said += 1;
-                denials += 1;
-            } else if DENIALS.contains(&word) {
-                denials += 1;
-            } else if CONDITIONS.contains(&word) {
-                return None;
-            }
-        }
-        (said == 1 && denials <= 1).then_some(denials == 0)
-    }
-
-    /// The property that a question of yes or no asks about.
-    fn property(&self) -> Option<&str> {
-        const OPENINGS: [&str; 17] = [
-            "is",
-            "are",
-            "was",
-            "were",
-            "does",
-            "do",
-            "did",
-            "can",
-            "has",
-            "have",
-            "will",
-            "must",
-            "should",
-            "determine",
-            "decide",
-            "prove",
-            "whether",
-        ];
-        let sentence =
-            self.lower().trim_end().trim_end_matches(['?', '.']).rsplit(['.', '?', '!', ':', '\n']);
-        let sentence = sentence.map(str::trim).find(|sentence| !sentence.is_empty())?;
-        let opening = sentence.split_whitespace().next()?;
-        let asks = OPENINGS.contains(&opening)
-            || sentence.contains(", is ")
-            || sentence.contains(", are ");
-        let last = sentence
-            .rsplit(|c: char| c.is_whitespace() || c == '$')
-            .find(|word| !word.is_empty())?;
-        let is_word = last.len() >= 5 && last.bytes().all(|b| b.is_ascii_lowercase());
-        let is_other = sentence.contains(" or ") || sentence.contains(" not ");
-        (asks && is_word && !is_other).then_some(last)
     }
 
     /// Whether `candidate` is what the question gives, and not what `gold` makes of it.

@@ -12,6 +12,8 @@ pub(super) struct ReadGold<'a> {
     pub(super) label: Option<char>,
     /// Whether there is more than the label.
     pub(super) has_content: bool,
+    /// What its reading cost; `None` where the request gave it another type.
+    pub(super) cost: Option<u64>,
 }
 
 /// An answer of a response that was read, or could not be.
@@ -94,9 +96,19 @@ impl<'a> Candidates<'a> {
         }
         // A number of an earlier sentence is no answer to what the last one says otherwise.
         let at = named(earlier).or_else(|| {
-            let is_other = !gold.answer.is_value();
+            let is_other = !gold.answer.is_value() || gold.answer.is_open(ws);
             earlier.iter().position(|candidate| is_other && is_alike(&candidate))
         });
-        at.map_or(&self.readings[0], |at| &earlier[at])
+        // What a statement says in words may affirm what was asked, or deny it.
+        let words = || {
+            let is_text = |candidate: &&ReadCandidate<'_>| {
+                candidate.answer.as_ref().is_ok_and(maths::Answer::is_text)
+            };
+            own.iter().find(is_text).filter(|_| gold.answer.is_truth())
+        };
+        match at {
+            Some(at) => &earlier[at],
+            None => words().unwrap_or(&self.readings[0]),
+        }
     }
 }

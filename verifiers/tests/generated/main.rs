@@ -10,6 +10,8 @@
 mod endings;
 mod random;
 mod strata;
+#[path = "../timing/mod.rs"]
+mod timing;
 
 use std::collections::BTreeMap;
 
@@ -141,4 +143,22 @@ fn print_table() {
             println!("{name}: {example}");
         }
     }
+}
+
+#[test]
+#[ignore = "prints times for docs/performance.md"]
+fn print_times() {
+    let mut random = Random::new(20_260_102);
+    let pairs: Vec<(Pair, String)> = (0..5_000)
+        .map(|index| {
+            let (_, make) = STRATA[index % STRATA.len()];
+            let is_right = random.below(2) == 0;
+            let pair = make(&mut random, is_right);
+            let response = endings::response(&pair, &mut random);
+            (pair, response)
+        })
+        .collect();
+    timing::print("generated", pairs.len(), |index| {
+        judged(&pairs[index].0, &pairs[index].1);
+    });
 }

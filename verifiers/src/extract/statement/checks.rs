@@ -33,6 +33,8 @@ impl Reader<'_> {
         is_beyond
             || self.is_word(first, &words::CHECKING)
             || self.is_word(first, &["to", "we"]) && self.is_word(second, &words::CHECKING)
+            // "In other words" says again what was said.
+            || self.is_word(first, &["in"]) && self.is_word(second, &["other"])
             || self.is_headed_check(sentence)
             || self.is_instance(sentence)
             || self.is_approximation(sentence)

@@ -17,6 +17,10 @@ impl Reader<'_> {
         let mut is_concluded = false;
         let mut at = 0;
         while at < sentence.len() {
+            if let Some(end) = self.aside(sentence, at) {
+                at = end;
+                continue;
+            }
             let piece = &sentence[at];
             let next = match piece.kind {
                 PieceKind::Mark('(' | '（')
@@ -92,6 +96,30 @@ impl Reader<'_> {
             clause.pieces.iter().any(|piece| piece.is_value() || piece.kind == PieceKind::Word)
         });
         clauses
+    }
+
+    /// Returns where brackets end that open at `at` behind one member of a list, before the next one: "x = 0 (a
+    /// maximum) and x = 2".
+    pub(super) fn aside(&self, sentence: &[Piece], at: usize) -> Option<usize> {
+        /// Pieces between the brackets and the value of the next member.
+        const MAX_PIECES: usize = 5;
+        let opens = sentence[at].is_mark('(') && at > 0;
+        let before = opens.then(|| &sentence[at - 1])?;
+        let is_behind_value = before.is_value() || before.is_mark('*');
+        let shut = at + sentence[at..].iter().position(|piece| piece.is_mark(')'))?;
+        let rest = &sentence[shut + 1..];
+        let joins = rest.first().is_some_and(|next| next.is_mark(','))
+            || self.is_word(rest.first(), &words::JOINING);
+        let near = &rest[..rest.len().min(MAX_PIECES)];
+        let value = near.iter().position(Piece::is_value)?;
+        let is_name = |piece: &Piece| {
+            piece.kind == PieceKind::Mark('=')
+                || piece.is_mark('*')
+                || piece.is_mark(',')
+                || self.is_word(Some(piece), &words::JOINING)
+                || piece.kind == PieceKind::Word && piece.span.len() <= 2
+        };
+        (is_behind_value && joins && near[..value].iter().all(is_name)).then_some(shut + 1)
     }
 
     /// Returns the rank of the first clause of a sentence.

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::super::trim;
 use super::pieces::{Piece, PieceKind};
-use super::{Clause, Rank, Reader, words};
+use super::words::{self, Words as _};
+use super::{Clause, Rank, Reader};
 
 /// Words of a bold text that is taken whole.
 const MAX_WORDS: usize = 6;
@@ -134,7 +135,7 @@ impl Reader<'_> {
         let start = pieces[0].span.start;
         let before = self.text[self.window.start..start].trim_end();
         let word = before.rsplit(|c: char| !c.is_alphabetic()).next().unwrap_or("");
-        words::is_in(&words::CONCLUDING, word)
+        words::CONCLUDING.have(word)
             || before.ends_with('—')
             || pieces.iter().any(|piece| self.is_word(Some(piece), &words::COUNTING))
     }

@@ -25,7 +25,7 @@ use std::ops::Range;
 
 use self::pieces::{Piece, PieceKind, pieces, with_unit};
 use self::sentences::sentences;
-use self::words::is_in;
+use self::words::Words;
 
 use super::trim;
 
@@ -99,15 +99,15 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
     };
     let reader = Reader { text, window };
     let mut statement = Statement::default();
-    let sentences = sentences(&pieces, text);
-    let stated = sentences.iter().rev().filter(|sentence| !reader.is_check(sentence));
-    let end = stated.clone().find_map(|sentence| sentence.last()).map_or(0, |last| last.span.end);
+    let mut stated = sentences(&pieces, text);
+    stated.retain(|sentence| !reader.is_check(sentence));
+    let last_ones = stated.iter().rev().take(MAX_SENTENCES);
+    let end = stated.last().and_then(|sentence| sentence.last()).map_or(0, |last| last.span.end);
     let mut is_found = false;
-    let verdict = stated
+    let verdict = last_ones
         .clone()
-        .take(MAX_SENTENCES)
         .find_map(|sentence| reader.verdict(sentence).or_else(|| reader.lone_letter(sentence)));
-    for (index, sentence) in stated.take(MAX_SENTENCES).enumerate() {
+    for (index, sentence) in last_ones.enumerate() {
         let clauses = reader.clauses(sentence);
         // Values of sentences before count where the last one has none of the gold answer's type.
         if is_found {
@@ -153,8 +153,6 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
     let until = pieces.partition_point(|piece| piece.span.start < end);
     statement.values.extend(reader.listing(&pieces[..until]));
     statement.parts = reader.parts(&pieces[..until]);
-    let stated: Vec<&[Piece]> =
-        sentences.into_iter().filter(|sentence| !reader.is_check(sentence)).collect();
     statement.values.extend(reader.named_values(&stated));
     let last = statement.values.first().and_then(|reading| reading.last());
     let holds_last = |piece: &Piece| {
@@ -195,6 +193,24 @@ pub(super) fn without_remarks(text: &str, span: Range<usize>) -> Range<usize> {
         Some(last) if is_cut => trim::clean(text, span.start..last.span.end),
         Some(_) | None => span,
     }
+}
+
+/// Returns where the last name of an extremum or the like stands in `line`, with no digit behind it.
+pub(super) fn named_from(line: &str) -> Option<usize> {
+    let mut end = line.len();
+    while let Some(last) = line[..end].rfind(char::is_alphabetic) {
+        let word = line[..last].rfind(|c: char| !c.is_alphabetic());
+        let start = word.map_or(0, |at| at + line[at..].chars().next().map_or(1, char::len_utf8));
+        let stop = last + line[last..].chars().next().map_or(1, char::len_utf8);
+        if line[stop..end].contains(|c: char| c.is_numeric()) {
+            return None;
+        }
+        if words::NAMING.have(&line[start..stop]) {
+            return Some(start);
+        }
+        end = start;
+    }
+    None
 }
 
 /// Returns the end of `part` from the start of a line on, or of a sentence in a long line.
@@ -256,8 +272,8 @@ impl<'t> Reader<'t> {
         (piece.kind == PieceKind::Word).then(|| &self.text[piece.span.clone()])
     }
 
-    fn is_word(&self, piece: Option<&Piece>, list: &[&str]) -> bool {
-        piece.and_then(|piece| self.word(piece)).is_some_and(|word| is_in(list, word))
+    fn is_word(&self, piece: Option<&Piece>, list: &(impl Words + ?Sized)) -> bool {
+        piece.and_then(|piece| self.word(piece)).is_some_and(|word| list.have(word))
     }
 
     /// Returns the values of a sentence in the order of its readings.
@@ -354,7 +370,13 @@ impl<'t> Reader<'t> {
         let is_denied = |index: usize| {
             index.checked_sub(1).is_some_and(|before| self.is_word(pieces.get(before), &["not"]))
         };
+        let mut until = 0;
+        let mut is_aside = |index: usize| {
+            until = self.aside(pieces, index).unwrap_or(until);
+            index < until
+        };
         let values = pieces.iter().enumerate();
+        let values = values.filter(|(index, _)| !is_aside(*index));
         let values = values.filter(|(index, piece)| piece.is_value() && !is_denied(*index));
         let spans: Vec<(usize, Range<usize>)> = values
             .map(|(index, piece)| {
@@ -473,6 +495,10 @@ impl<'t> Reader<'t> {
         let mut at = 0;
         while let Some(piece) = gap.get(at) {
             match piece.kind {
+                // What stands in brackets behind a member only accompanies it.
+                PieceKind::Mark('(') => {
+                    at += gap[at..].iter().position(|piece| piece.is_mark(')')).unwrap_or(0);
+                }
                 // A variable before its value.
                 PieceKind::Word if gap.get(at + 1).is_some_and(|next| next.is_mark('=')) => {
                     if !is_variable(self.text, piece) || at + 2 < gap.len() {
@@ -484,7 +510,7 @@ impl<'t> Reader<'t> {
                 PieceKind::Word if joins && self.is_word(Some(piece), &["when", "if", "where"]) => {
                 }
                 PieceKind::Mark(',' | '，' | '、' | ';') => joins = true,
-                PieceKind::Mark('*' | '-' | '•' | '_' | '(') => {}
+                PieceKind::Mark('*' | '-' | '•' | '_') => {}
                 PieceKind::Break { .. } => {
                     joins |= gap
                         .get(at + 1)

@@ -6,7 +6,8 @@ use std::ops::Range;
 use super::super::trim;
 use super::pieces::{Piece, PieceKind};
 use super::sentences::sentences;
-use super::{MAX_MEMBERS, MAX_SENTENCES, Reader, words};
+use super::words::{self, Words};
+use super::{MAX_MEMBERS, MAX_SENTENCES, Reader};
 
 /// Words of the name of a part.
 const MAX_NAME: usize = 4;
@@ -21,60 +22,62 @@ const LABELS: [[&str; 6]; 4] = [
     ["A", "B", "C", "D", "E", "F"],
 ];
 
-/// Where a label begins, and where what it labels begins.
-struct PartStart {
+/// A label, where it begins and where what it labels begins.
+#[derive(Clone, Copy)]
+struct PartStart<'t> {
+    label: &'t str,
     start: usize,
     content: usize,
+}
+
+/// Returns the last run of labels of `family`, from its first on and two at least.
+fn labelled<'t>(starts: &[PartStart<'t>], family: &[&str]) -> Option<Vec<PartStart<'t>>> {
+    let mut found: Vec<PartStart<'t>> = Vec::new();
+    for start in starts {
+        let Some(at) = family.iter().position(|label| *label == start.label) else {
+            continue;
+        };
+        if at == 0 {
+            found.clear();
+        }
+        if at == found.len() && found.last().is_none_or(|last| last.content <= start.start) {
+            found.push(*start);
+        }
+    }
+    (2..=MAX_MEMBERS).contains(&found.len()).then_some(found)
 }
 
 impl Reader<'_> {
     /// Returns what the last parts of a text answer, one for each label.
     pub(super) fn parts(&self, pieces: &[Piece]) -> Option<Vec<Range<usize>>> {
-        let all = LABELS.iter().filter_map(|family| self.labelled(pieces, family));
+        let starts: Vec<PartStart<'_>> =
+            (0..pieces.len()).filter_map(|at| self.label(pieces, at)).collect();
+        let all = LABELS.iter().filter_map(|family| labelled(&starts, family));
         let labels = all.max_by_key(|labels| labels[0].start)?;
         let ends = labels[1..].iter().map(|next| next.start).chain([pieces.len()]);
         labels.iter().zip(ends).map(|(own, end)| self.part(&pieces[own.content..end])).collect()
     }
 
-    /// Returns the last run of labels of `family`, from its first on and two at least.
-    fn labelled(&self, pieces: &[Piece], family: &[&str]) -> Option<Vec<PartStart>> {
-        let mut found: Vec<PartStart> = Vec::new();
-        for start in 0..pieces.len() {
-            let is_next = |label: &&&str| self.label(pieces, start, label).is_some();
-            let Some(at) = family.iter().position(|label| is_next(&label)) else {
-                continue;
-            };
-            let content = self.label(pieces, start, family[at]).unwrap_or(start);
-            if at == 0 {
-                found.clear();
-            }
-            if at == found.len() && found.last().is_none_or(|last| last.content <= start) {
-                found.push(PartStart { start, content });
-            }
-        }
-        (2..=MAX_MEMBERS).contains(&found.len()).then_some(found)
-    }
-
-    /// Returns where the content of `(a)`, of `a)` at the start of a line or of `Part a:` begins.
-    fn label(&self, pieces: &[Piece], at: usize, label: &str) -> Option<usize> {
-        let is_label =
-            |at: usize| pieces.get(at).is_some_and(|piece| &self.text[piece.span.clone()] == label);
+    /// Returns the label that may open at `at`: `(a)`, `a)` at the start of a line, or `Part a:`.
+    fn label<'p>(&'p self, pieces: &[Piece], at: usize) -> Option<PartStart<'p>> {
         let is_mark = |at: usize, mark: char| pieces.get(at).is_some_and(|p| p.is_mark(mark));
         let border = |piece: &Piece| {
             matches!(piece.kind, PieceKind::Break { .. } | PieceKind::Mark('*' | '-' | '•' | '#'))
         };
-        let opens_line = at.checked_sub(1).is_none_or(|before| border(&pieces[before]));
-        let after = if is_mark(at, '(') && is_label(at + 1) && is_mark(at + 2, ')') {
-            at + 3
-        } else if opens_line && is_label(at) && is_mark(at + 1, ')')
-            || self.is_word(pieces.get(at), &["part"]) && is_label(at + 1)
-        {
-            at + 2
+        let opens_line = || at.checked_sub(1).is_none_or(|before| border(&pieces[before]));
+        let (label, after) = if is_mark(at, '(') && is_mark(at + 2, ')') {
+            (at + 1, at + 3)
+        } else if is_mark(at + 1, ')') && opens_line() {
+            (at, at + 2)
+        } else if self.is_word(pieces.get(at), &["part"]) {
+            (at + 1, at + 2)
         } else {
             return None;
         };
+        let label = &self.text[pieces.get(label)?.span.clone()];
         let is_sign = |piece: &&Piece| matches!(piece.kind, PieceKind::Mark('*' | ':' | '='));
-        Some(after + pieces[after..].iter().take_while(is_sign).count())
+        let content = after + pieces[after..].iter().take_while(is_sign).count();
+        Some(PartStart { label, start: at, content })
     }
 
     /// Returns what one part answers: the value that its last sentence states first, or its words.
@@ -124,7 +127,7 @@ impl Reader<'_> {
     /// Returns the name of an extremum or of another thing, "the son", and its value in a clause.
     fn named_value(&self, clause: &[Piece]) -> Option<Range<usize>> {
         let clause: Vec<&Piece> = clause.iter().filter(|piece| !piece.is_mark('*')).collect();
-        let is_word = |at: usize, list: &[&str]| self.is_word(clause.get(at).copied(), list);
+        let is_word = |at: usize, list: &dyn Words| self.is_word(clause.get(at).copied(), list);
         let is_noun = |at: usize| clause[at].kind == PieceKind::Word && clause[at].span.len() > 2;
         let is_verb = |at: usize| {
             is_word(at, &["is", "are", "equals"])

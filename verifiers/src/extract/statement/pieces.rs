@@ -314,9 +314,11 @@ fn word_length(text: &str) -> usize {
         Some(_) => {
             // The index of `λ₁` belongs to its name.
             let is_index = |c: char| ('₀'..='₉').contains(&c);
-            let end =
-                |c: char| !(c.is_alphabetic() || is_index(c) || "'’-".contains(c)) || is_single(c);
-            let length = text.find(end).unwrap_or(text.len());
+            let goes_on = |c: char| {
+                let is_joint = matches!(c, '\'' | '’' | '-');
+                c.is_alphabetic() && !is_single(c) || is_joint || is_index(c)
+            };
+            let length = text.find(|c: char| !goes_on(c)).unwrap_or(text.len());
             text[..length].trim_end_matches(['\'', '’', '-']).len()
         }
     }

@@ -52,6 +52,10 @@ pub(super) fn formula(text: &str, at: usize, window: &Range<usize>) -> Option<Ra
         return None;
     }
     let rest = &text[at..window.end];
+    // Most positions are at the start of a word, or at a mark that opens nothing.
+    if opens_word(rest) {
+        return None;
+    }
     // `- x = 1` is a line of a list.
     let opens_line = text[window.start..at].trim_end_matches([' ', '\t']).ends_with('\n');
     if is_label(rest) || opens_line && rest.starts_with("- ") {
@@ -88,6 +92,17 @@ pub(super) fn formula(text: &str, at: usize, window: &Range<usize>) -> Option<Ra
     let is_formula =
         operands > 1 && operators > 0 && is_arithmetic && has_number && !is_named_number(inner);
     is_formula.then_some(at..at + end)
+}
+
+/// Returns whether `text` opens with a word of two ASCII letters or more that is no function, or with a
+/// mark of prose.
+fn opens_word(text: &str) -> bool {
+    let letters = text.bytes().take_while(u8::is_ascii_alphabetic).count();
+    match letters {
+        0 => text.starts_with(['.', ',', ':', ';', '!', '?', ')', '"', '\'']),
+        1 => false,
+        _ => !FUNCTIONS.contains(&&text[..letters]),
+    }
 }
 
 /// Returns whether `text` opens with the label of a part, `(a) = 5`.

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::super::trim;
 use super::pieces::{Piece, PieceKind};
-use super::{Clause, MAX_PREDICATE, Rank, Reader, is_in, words};
+use super::words::{self, Words as _};
+use super::{Clause, MAX_PREDICATE, Rank, Reader};
 
 impl Reader<'_> {
     /// Returns the letter of "option B is correct" and of "the correct choice is (B)".
@@ -49,7 +50,7 @@ impl Reader<'_> {
             let opens = |own: &Range<usize>| {
                 let is_first = own.start <= bold.start && bold.end < own.end;
                 let before = self.text[own.start..bold.start.max(own.start)].trim_matches('*');
-                is_first && before.is_empty() && !is_in(&words::DENYING, &self.text[bold.clone()])
+                is_first && before.is_empty() && !words::DENYING.have(&self.text[bold.clone()])
             };
             predicate.as_ref().is_none_or(|own| covers(own) || opens(own))
         };

@@ -1,7 +1,7 @@
 //! The words that part a statement: what concludes, what only accompanies an answer, what rejects.
 
 /// Words after which the result stands.
-pub(super) const CONCLUDING: [&str; 30] = [
+pub(super) static CONCLUDING: WordList = WordList::new(&[
     "accordingly",
     "conclude",
     "conclusion",
@@ -32,10 +32,10 @@ pub(super) const CONCLUDING: [&str; 30] = [
     "thus",
     "totaling",
     "yields",
-];
+]);
 
 /// Words that open a clause about a value before them, or about the statement at its start.
-pub(super) const ACCOMPANYING: [&str; 41] = [
+pub(super) static ACCOMPANYING: WordList = WordList::new(&[
     "about",
     "achieved",
     "alongside",
@@ -77,25 +77,25 @@ pub(super) const ACCOMPANYING: [&str; 41] = [
     "which",
     "whose",
     "with",
-];
+]);
 
 /// Words that open a clause only where a formula or a letter with a relation follows: "at x = 3".
-pub(super) const PREPOSITIONS: [&str; 4] = ["at", "for", "on", "over"];
+pub(super) static PREPOSITIONS: WordList = WordList::new(&["at", "for", "on", "over"]);
 
 /// Words before what a value is for: "15 cookies for her 3 friends".
-pub(super) const POSSESSIVE: [&str; 5] = ["each", "her", "his", "its", "their"];
+pub(super) static POSSESSIVE: WordList = WordList::new(&["each", "her", "his", "its", "their"]);
 
 /// Words before a noun, so that "to" before them opens no purpose.
-pub(super) const DETERMINING: [&str; 8] = ["a", "an", "both", "each", "its", "that", "the", "this"];
+pub(super) static DETERMINING: WordList = WordList::new(&["a", "an", "both", "each", "its", "that", "the", "this"]);
 
 /// Nouns whose values a statement gives together.
-pub(super) const NAMING: [&str; 16] = [
+pub(super) static NAMING: WordList = WordList::new(&[
     "greatest", "largest", "least", "max", "maximum", "mean", "median", "min", "minimum", "mode",
     "smallest", "highest", "lowest", "range", "gcd", "lcm",
-];
+]);
 
 /// Words of which one opens a comparison of numbers.
-pub(super) const ORDERING: [&str; 14] = [
+pub(super) static ORDERING: WordList = WordList::new(&[
     "above",
     "below",
     "between",
@@ -110,10 +110,10 @@ pub(super) const ORDERING: [&str; 14] = [
     "more",
     "most",
     "smaller",
-];
+]);
 
 /// Words that say of numbers what their signs are.
-pub(super) const SIGNED: [&str; 8] = [
+pub(super) static SIGNED: WordList = WordList::new(&[
     "negative",
     "non-negative",
     "non-positive",
@@ -122,10 +122,10 @@ pub(super) const SIGNED: [&str; 8] = [
     "nonpositive",
     "nonzero",
     "positive",
-];
+]);
 
 /// Words between those and the numbers.
-pub(super) const DESCRIBING: [&str; 27] = [
+pub(super) static DESCRIBING: WordList = WordList::new(&[
     "and",
     "are",
     "at",
@@ -153,42 +153,41 @@ pub(super) const DESCRIBING: [&str; 27] = [
     "to",
     "value",
     "values",
-];
+]);
 
 /// Words of a sentence that gives a chance.
-pub(super) const CHANCE: [&str; 7] =
-    ["chance", "chances", "fraction", "likelihood", "odds", "probability", "proportion"];
+pub(super) static CHANCE: WordList = WordList::new(&["chance", "chances", "fraction", "likelihood", "odds", "probability", "proportion"]);
 
 /// Words before the number of a step.
-pub(super) const HEADING: [&str; 7] =
-    ["case", "method", "part", "problem", "question", "solution", "step"];
+pub(super) static HEADING: WordList = WordList::new(&["case", "method", "part", "problem", "question", "solution", "step"]);
 
 /// Words that stand with a number in words that answers.
-pub(super) const COUNTING: [&str; 9] =
-    ["altogether", "average", "exactly", "just", "needs", "precisely", "takes", "tends", "total"];
+pub(super) static COUNTING: WordList = WordList::new(&["altogether", "average", "exactly", "just", "needs", "precisely", "takes", "tends", "total"]);
 
 /// Words that open a clause at the start of a statement, up to its first comma.
-pub(super) const OPENING: [&str; 12] = [
+pub(super) static OPENING: WordList = WordList::new(&[
     "assuming", "because", "by", "for", "given", "had", "if", "setting", "since", "using", "when",
     "with",
-];
+]);
 
 /// Words of a predicate that ranks its subject.
-pub(super) const COMPARATIVE: [&str; 18] = [
+pub(super) static COMPARATIVE: WordList = WordList::new(&[
     "best", "better", "bigger", "cheaper", "faster", "fewer", "greater", "heavier", "higher",
     "larger", "least", "longer", "lower", "more", "most", "shorter", "slower", "smaller",
-];
+]);
 
 /// Words that part a statement into two of the same rank.
-pub(super) const PARTING: [&str; 4] = ["but", "whereas", "while", "yet"];
+pub(super) static PARTING: WordList = WordList::new(&["but", "whereas", "while", "yet"]);
 
 /// Words that open a sentence about the answer and not with it.
-pub(super) const CHECKING: [&str; 21] = [
+pub(super) static CHECKING: WordList = WordList::new(&[
     "already",
+    "alternatively",
     "check",
     "checking",
     "coincidentally",
     "curiously",
+    "equivalently",
     "fun",
     "incidentally",
     "indeed",
@@ -205,10 +204,10 @@ pub(super) const CHECKING: [&str; 21] = [
     "verification",
     "verify",
     "verifying",
-];
+]);
 
 /// Nouns whose colon heads a sentence about the answer.
-pub(super) const REMARKING: [&str; 15] = [
+pub(super) static REMARKING: WordList = WordList::new(&[
     "check",
     "checks",
     "explanation",
@@ -224,10 +223,10 @@ pub(super) const REMARKING: [&str; 15] = [
     "test",
     "verification",
     "why",
-];
+]);
 
 /// Verbs after which the predicate of a sentence in words begins, and which are no part of it.
-pub(super) const COPULAS: [&str; 12] = [
+pub(super) static COPULAS: WordList = WordList::new(&[
     "are",
     "be",
     "becomes",
@@ -240,10 +239,10 @@ pub(super) const COPULAS: [&str; 12] = [
     "remains",
     "represents",
     "was",
-];
+]);
 
 /// Verbs that are part of the predicate.
-pub(super) const VERBS: [&str; 18] = [
+pub(super) static VERBS: WordList = WordList::new(&[
     "cannot",
     "converge",
     "converges",
@@ -262,13 +261,13 @@ pub(super) const VERBS: [&str; 18] = [
     "ties",
     "vanishes",
     "wins",
-];
+]);
 
 /// Words after a verb that open a reason.
-pub(super) const ADJOINING: [&str; 6] = ["as", "because", "by", "identically", "since", "using"];
+pub(super) static ADJOINING: WordList = WordList::new(&["as", "because", "by", "identically", "since", "using"]);
 
 /// Words that reject the value they are said of.
-pub(super) const REJECTING: [&str; 9] = [
+pub(super) static REJECTING: WordList = WordList::new(&[
     "contradiction",
     "discard",
     "discarded",
@@ -278,10 +277,10 @@ pub(super) const REJECTING: [&str; 9] = [
     "invalid",
     "rejected",
     "spurious",
-];
+]);
 
 /// Words that reject a value where "not" or its kin stands shortly before them.
-pub(super) const REJECTED: [&str; 12] = [
+pub(super) static REJECTED: WordList = WordList::new(&[
     "acceptable",
     "admissible",
     "allowed",
@@ -294,25 +293,70 @@ pub(super) const REJECTED: [&str; 12] = [
     "work",
     "works",
     "permitted",
-];
+]);
 
 /// Words that turn another into its opposite.
-pub(super) const DENYING: [&str; 8] =
-    ["can't", "cannot", "doesn't", "isn't", "neither", "never", "no", "not"];
+pub(super) static DENYING: WordList = WordList::new(&["can't", "cannot", "doesn't", "isn't", "neither", "never", "no", "not"]);
 
 /// Words that join the members of a list.
-pub(super) const JOINING: [&str; 26] = [
+pub(super) static JOINING: WordList = WordList::new(&[
     "and", "or", "und", "oder", "et", "ou", "y", "o", "e", "и", "или", "和", "或", "と", "و", "en",
     "és", "vagy", "lub", "och", "eller", "og", "dan", "atau", "ve", "veya",
-];
+]);
 
 /// Words before "that" where what follows is stated: "we see that".
-pub(super) const SAYING: [&str; 11] = [
+pub(super) static SAYING: WordList = WordList::new(&[
     "deduce", "follows", "gather", "implies", "infer", "know", "means", "off", "proves", "see",
     "shows",
-];
+]);
 
-/// Returns whether `word` is in `list`, in any case of ASCII letters.
-pub(super) fn is_in(list: &[&str], word: &str) -> bool {
-    list.iter().any(|known| known.eq_ignore_ascii_case(word))
+/// Words that a word may be one of, in any case of ASCII letters.
+pub(super) trait Words {
+    /// Returns whether `word` is one of them.
+    fn have(&self, word: &str) -> bool;
+}
+
+impl<const N: usize> Words for [&str; N] {
+    fn have(&self, word: &str) -> bool {
+        self.iter().any(|known| known.eq_ignore_ascii_case(word))
+    }
+}
+
+/// A list of words with what their first bytes and their lengths are, which tells most other words
+/// apart without a comparison.
+pub(super) struct WordList {
+    words: &'static [&'static str],
+    /// A bit for each first byte and length, by [`bits`].
+    signs: [u64; 2],
+}
+
+impl WordList {
+    const fn new(words: &'static [&'static str]) -> Self {
+        let mut signs = [0; 2];
+        let mut at = 0;
+        while at < words.len() {
+            let [first, length] = bits(words[at].as_bytes());
+            signs[0] |= first;
+            signs[1] |= length;
+            at += 1;
+        }
+        Self { words, signs }
+    }
+}
+
+impl Words for WordList {
+    fn have(&self, word: &str) -> bool {
+        if word.is_empty() {
+            return false;
+        }
+        let [first, length] = bits(word.as_bytes());
+        self.signs[0] & first != 0
+            && self.signs[1] & length != 0
+            && self.words.iter().any(|known| known.eq_ignore_ascii_case(word))
+    }
+}
+
+/// Returns a bit for the first byte of a word, in any case, and one for its length.
+const fn bits(word: &[u8]) -> [u64; 2] {
+    [1 << (word[0] & 31), 1 << (word.len() & 63)]
 }

@@ -5,8 +5,9 @@ use crate::math::{Math, MathConfig};
 use crate::{Candidate, Fuel};
 
 /// Golds of one type each.
-const TYPES: [&[&str]; 9] = [
-    &["5", "-3", "2/3", r"\sqrt{2}", "3x + 1", "1000", "0.25"],
+const TYPES: [&[&str]; 10] = [
+    &["5", "-3", "2/3", r"\sqrt{2}", "1000", "0.25"],
+    &["3x + 1", "x^2 - y", r"2^n"],
     &[r"[0, 1)", r"(2, \infty)", "x > 3", r"-1 < x \le 7", r"[2, 5)"],
     &["(1, 2, 3)", "(0, -1, 5)", "(x, y, z)"],
     &["2, 3", "-1, 7", r"\{1, 2\}", "1, 2, 3"],

@@ -1,0 +1,124 @@
+//! Statements that answer a question of yes or no: "not cyclic" after "Is G cyclic?".
+
+use super::question::Question;
+
+/// Prefixes that make a property its opposite.
+const NEGATIONS: [&str; 7] = ["a", "dis", "im", "in", "ir", "non", "un"];
+
+/// Words that deny what a statement says.
+const DENIALS: [&str; 14] = [
+    "aren", "cannot", "doesn", "don", "fail", "fails", "false", "isn", "neither", "never", "no",
+    "non", "nor", "not",
+];
+
+/// Words that say when something holds.
+const CONDITIONS: [&str; 12] = [
+    "although", "but", "except", "however", "if", "only", "or", "provided", "though", "unless",
+    "when", "while",
+];
+
+impl Question<'_> {
+    /// Whether `statement` says yes or no to the question, whose last word is what it asks of something: `G is
+    /// always cyclic` after `Is $G$ necessarily cyclic?`.
+    pub(super) fn affirmed_by(&self, statement: &str) -> Option<bool> {
+        /// A longer statement may say both.
+        const MAX_BYTES: usize = 200;
+        match statement.trim().to_ascii_lowercase().as_str() {
+            "yes" | "true" => return Some(true),
+            "no" | "false" => return Some(false),
+            _ => {}
+        }
+        let property = stem(self.property().filter(|_| statement.len() <= MAX_BYTES)?);
+        let statement = statement.to_lowercase();
+        let (mut said, mut denials) = (0, 0);
+        for word in statement.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+        {
+            let word_stem = stem(word);
+            if word_stem == property {
+                said += 1;
+            } else if word_stem
+                .strip_suffix(property)
+                .is_some_and(|prefix| NEGATIONS.contains(&prefix))
+            {
+                said += 1;
+                denials += 1;
+            } else if DENIALS.contains(&word) {
+                denials += 1;
+            } else if CONDITIONS.contains(&word) {
+                return None;
+            }
+        }
+        (said == 1 && denials <= 1).then_some(denials == 0)
+    }
+
+    /// The property that a question of yes or no asks about.
+    fn property(&self) -> Option<&str> {
+        const OPENINGS: [&str; 17] = [
+            "is",
+            "are",
+            "was",
+            "were",
+            "does",
+            "do",
+            "did",
+            "can",
+            "has",
+            "have",
+            "will",
+            "must",
+            "should",
+            "determine",
+            "decide",
+            "prove",
+            "whether",
+        ];
+        let sentence =
+            self.lower().trim_end().trim_end_matches(['?', '.']).rsplit(['.', '?', '!', ':', '\n']);
+        let sentence = sentence.map(str::trim).find(|sentence| !sentence.is_empty())?;
+        let opening = sentence.split_whitespace().next()?;
+        let asks = OPENINGS.contains(&opening)
+            || sentence.contains(", is ")
+            || sentence.contains(", are ");
+        let last = last_word(sentence)?;
+        let is_word = last.len() >= 5 && last.bytes().all(|b| b.is_ascii_lowercase());
+        let is_other = sentence.contains(" or ") || sentence.contains(" not ");
+        (asks && is_word && !is_other).then_some(last)
+    }
+}
+
+/// Returns a word without an ending that its kin have otherwise: `uniform` of `uniformly`.
+fn stem(word: &str) -> &str {
+    /// Letters of the shortest stem.
+    const MIN_LETTERS: usize = 4;
+    let endings = ["ly", "ing", "ed", "es", "s", "e"];
+    let stem = endings.into_iter().find_map(|ending| word.strip_suffix(ending));
+    stem.filter(|stem| stem.len() >= MIN_LETTERS).unwrap_or(word)
+}
+
+/// Returns the last word of a question before what prepositions add: `uniformly` of `does it converge
+/// uniformly on $[0,1)$`.
+fn last_word(sentence: &str) -> Option<&str> {
+    const PREPOSITIONS: [&str; 14] = [
+        "at", "by", "for", "from", "given", "in", "inside", "modulo", "of", "on", "over", "under",
+        "when", "with",
+    ];
+    const ARTICLES: [&str; 7] = ["a", "all", "an", "any", "each", "every", "the"];
+    let is_apart = |c: char| c.is_whitespace() || c == ',';
+    let mut words = Vec::new();
+    for (at, part) in sentence.split('$').enumerate() {
+        if at % 2 == 1 {
+            // A formula.
+            words.push("$");
+        } else {
+            words.extend(part.split(is_apart).filter(|word| !word.is_empty()));
+        }
+    }
+    loop {
+        let last = words.pop()?;
+        let before = words.iter().rposition(|word| !ARTICLES.contains(word))?;
+        if !PREPOSITIONS.contains(&words[before]) {
+            return Some(last);
+        }
+        words.truncate(before);
+    }
+}
