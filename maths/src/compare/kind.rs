@@ -86,7 +86,12 @@ pub fn are_alike(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool 
         (Kind::Region, Kind::Point) => is_pair(candidate),
         (Kind::Point, Kind::Region) => is_pair(gold),
         // Several amounts where one is wanted are several answers.
-        (Kind::Amount, Kind::Several) => are_amounts(candidate),
+        (Kind::Amount, Kind::Several) => are_amounts(candidate) && !name_several(candidate),
+        // "on $(-\infty,-1)$ and $(1,\infty)$"
+        (Kind::Region, Kind::Several) => is_list_of(candidate, |member| {
+            matches!(&member.form, AnswerForm::Tuple(_, ends) if ends.len() == 2)
+                || kind(&member.form) == Kind::Region
+        }),
         (Kind::Point, Kind::Several) => is_named(candidate),
         // `4i + 4j + 2k`
         (Kind::Point, Kind::Amount) => {
@@ -116,6 +121,16 @@ pub fn are_alike(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool 
         (Kind::Point, Kind::Words) => is_pair(gold) && text_compare::range(candidate).is_some(),
         (own, other) => own == other,
     }
+}
+
+/// Returns whether the members of a list are values of several letters: `a = 5, b = 12`.
+fn name_several(answer: &Answer) -> bool {
+    let AnswerForm::List(members) = &answer.form else {
+        return false;
+    };
+    let first = members.first().map(|member| &member.subjects);
+    members.iter().all(|member| !member.subjects.is_empty())
+        && members.iter().any(|member| Some(&member.subjects) != first)
 }
 
 /// Returns whether both answers name one thing by one letter: `y = 2x` and `y(x) = 3x`.

@@ -40,7 +40,45 @@ impl Comparer<'_, '_> {
             return Ok(outcome);
         }
         let outcome = self.members(gold, members, candidate)?;
-        self.same_line_or(outcome, true, gold, candidate)
+        let outcome = self.same_line_or(outcome, true, gold, candidate)?;
+        // `x^2 + c, c \in \mathbb{R}` is `x^2 + c`.
+        if !outcome.is_equal()
+            && let Some(own) = self.only_stated(members)
+        {
+            let others = if let AnswerForm::List(others) = &candidate.form { Some(others) } else { None };
+            let other = others.and_then(|others| self.only_stated(others)).unwrap_or(candidate);
+            if !matches!(other.form, AnswerForm::List(_)) {
+                return self.answers(own, other, None);
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// Returns the only member that states something, where all others say of its parameters that they are any
+    /// real numbers.
+    fn only_stated<'a>(&self, members: &'a [Answer]) -> Option<&'a Answer> {
+        let parameter = |member: &Answer| match (member.subjects.as_slice(), &member.form) {
+            ([Subject::Expr(expr)], AnswerForm::Region(Region::Reals)) => {
+                if let Node::Symbol(name) = self.ws.node(*expr) { Some(*name) } else { None }
+            }
+            _ => None,
+        };
+        let mut stated = members.iter().filter(|member| parameter(member).is_none());
+        let only = stated.next().filter(|_| members.len() > 1)?;
+        let mut names = Vec::new();
+        let parts = if let AnswerForm::Tuple(_, parts) = &only.form {
+            parts.as_slice()
+        } else {
+            std::slice::from_ref(only)
+        };
+        for part in parts {
+            if let AnswerForm::Value(value) = &part.form {
+                names.extend(algebra::variables(value.expr, self.ws));
+            }
+        }
+        let are_declared =
+            members.iter().filter_map(parameter).all(|name| names.contains(&name));
+        (stated.next().is_none() && are_declared).then_some(only)
     }
 
     fn members(

@@ -539,6 +539,16 @@ pub(super) fn region_of(form: &AnswerForm) -> Option<Region> {
     if let AnswerForm::Tuple(brackets, members) = form {
         return region::of_pair(*brackets, members);
     }
+    if let AnswerForm::List(members) = form
+        && members.len() > 1
+        && members.iter().all(|member| member.subjects.is_empty())
+    {
+        let part = |member: &Answer| {
+            let is_part = matches!(member.form, AnswerForm::Tuple(..) | AnswerForm::Region(_));
+            is_part.then(|| region_of(&member.form)).flatten()
+        };
+        return members.iter().map(part).collect::<Option<_>>().map(Region::Union);
+    }
     let AnswerForm::Set(members) = form else {
         return None;
     };

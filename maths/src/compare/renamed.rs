@@ -24,6 +24,9 @@ impl Comparer<'_, '_> {
         if self.is_renamed(gold, candidate, (&own, &other), are_named)? {
             return Ok(Comparison::equal("renamed_equal"));
         }
+        if are_named && self.is_reparametrised((gold, &own), (candidate, &other))? {
+            return Ok(Comparison::equal("renamed_equal"));
+        }
         let only_own: Vec<_> = own.iter().copied().filter(|n| !other.contains(n)).collect();
         let only_other: Vec<_> = other.iter().copied().filter(|n| !own.contains(n)).collect();
         if only_own.is_empty() || only_own.len() != only_other.len() || only_own.len() > 3 {
@@ -50,6 +53,45 @@ impl Comparer<'_, '_> {
             }
         }
         Ok(found)
+    }
+
+    /// Decides whether both sides are the same family over one free constant each: `\frac{x}{2} + \frac{C}{x}` and
+    /// `\frac{x^2 + K}{2x}`.
+    fn is_reparametrised(
+        &mut self,
+        (gold, own): (Expr, &[Name]),
+        (candidate, other): (Expr, &[Name]),
+    ) -> Result<bool, Exhausted> {
+        let mut lines = Vec::with_capacity(2);
+        for (expr, names) in [(gold, own), (candidate, other)] {
+            let free: Vec<Name> = names
+                .iter()
+                .copied()
+                .filter(|name| names_constant(self.ws.spelling(*name)))
+                .collect();
+            let [only] = free.as_slice() else {
+                return Ok(false);
+            };
+            // A letter of both sides is a quantity: `Q = CV` is not `Q = 2CV`.
+            let is_alone = names.len() < 2 || own.contains(only) && other.contains(only);
+            let Some(line) = algebra::linear(expr, *only, self.ws)?.filter(|_| !is_alone) else {
+                return Ok(false);
+            };
+            lines.push(line);
+        }
+        let [(step, start), (other_step, other_start)] = lines.as_slice() else {
+            return Ok(false);
+        };
+        let is_zero = |value: Option<dashu::rational::RBig>| value.is_some_and(|v| v.is_zero());
+        if is_zero(algebra::rational(*step, self.ws)?)
+            || is_zero(algebra::rational(*other_step, self.ws)?)
+            || !self.proportional(*step, *other_step)?.is_equal()
+        {
+            return Ok(false);
+        }
+        let between = self.ws.difference(*start, *other_start)?;
+        let zero = self.ws.integer(0)?;
+        Ok(self.exprs(between, zero)?.is_equal() || self.proportional(between, *step)?.is_equal())
     }
 
     /// Returns the letters that are usual for free constants and only the gold answer has, where the candidate

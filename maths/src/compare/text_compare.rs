@@ -1,5 +1,7 @@
 //! Comparison of answers in words, and of answers that are compared as written.
 
+use std::borrow::Cow;
+
 use dashu::rational::RBig;
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -135,7 +137,9 @@ pub(super) fn words(text: &str) -> String {
     let bare = without_subject(bare);
     let bare = articles.into_iter().find_map(|article| bare.strip_prefix(article)).unwrap_or(bare);
     // "I and III only" names no more than "I and III" does.
-    let bare = bare.strip_suffix(" only").unwrap_or(bare);
+    let bare = bare.strip_suffix(" only").or_else(|| bare.strip_suffix(" one")).unwrap_or(bare);
+    let whole = without_middle_brackets(bare);
+    let bare = whole.as_ref();
     // "a saddle point (unstable)", "a right triangle": what is said beside the word that answers.
     let bare = bare.split_once(" (").map_or(bare, |(before, _)| before);
     let noun = CLASSES.iter().find_map(|noun| bare.strip_suffix(noun)?.strip_suffix(' '));
@@ -145,6 +149,21 @@ pub(super) fn words(text: &str) -> String {
     }
     let wording = WORDINGS.iter().find(|(wording, _)| *wording == bare);
     wording.map_or(bare, |(_, meant)| meant).to_owned()
+}
+
+/// Returns `words` without brackets before more words: "rectangular" of "a (rectangular) hyperbola".
+fn without_middle_brackets(words: &str) -> Cow<'_, str> {
+    let Some((before, rest)) = words.split_once('(') else {
+        return Cow::Borrowed(words);
+    };
+    match rest.split_once(") ") {
+        Some((_, after)) if before.is_empty() || before.ends_with(' ') => {
+            let articles = ["a ", "an ", "the "];
+            let before = articles.into_iter().find(|a| *a == before).map_or(before, |_| "");
+            Cow::Owned(format!("{before}{after}"))
+        }
+        Some(_) | None => Cow::Borrowed(words),
+    }
 }
 
 /// Returns whether words say that nothing is such: "no such n exists", "there is no integer with that property".

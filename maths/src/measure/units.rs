@@ -119,7 +119,7 @@ const fn money(name: &'static str, hundredths: u64) -> Unit {
 }
 
 /// Units as other languages write them, lower case, with their symbols.
-const FOREIGN: [(&str, &str); 74] = [
+const FOREIGN: [(&str, &str); 91] = [
     ("м", "m"),
     ("см", "cm"),
     ("мм", "mm"),
@@ -173,6 +173,23 @@ const FOREIGN: [(&str, &str); 74] = [
     ("seconde", "s"),
     ("jour", "d"),
     ("hora", "h"),
+    ("horas", "h"),
+    ("ore", "h"),
+    ("minutos", "min"),
+    ("minuti", "min"),
+    ("segundos", "s"),
+    ("secondi", "s"),
+    ("heures", "h"),
+    ("jours", "d"),
+    ("días", "d"),
+    ("godzin", "h"),
+    ("godziny", "h"),
+    ("час", "h"),
+    ("часа", "h"),
+    ("часов", "h"),
+    ("минут", "min"),
+    ("минуты", "min"),
+    ("quadratzentimeter", "cm^2"),
     ("minuto", "min"),
     ("segundo", "s"),
     ("día", "d"),

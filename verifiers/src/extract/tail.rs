@@ -83,6 +83,7 @@ pub(super) fn number_span(text: &str, part: &Range<usize>, token: &Range<usize>)
     }
     let core = without_exclamation(text, part, undecorated(text, token.clone()));
     let line = line_around(text, part, &core);
+    let line = sentence_around(text, line, &core);
     if is_operand(&text[line.start..core.start], &text[core.end..line.end]) {
         return trim::space(text, line);
     }
@@ -145,6 +146,21 @@ fn without_exclamation(text: &str, part: &Range<usize>, core: Range<usize>) -> R
         Some(number) if ends && number.ends_with(is_digit) => core.start..core.end - 1,
         Some(_) | None => core,
     }
+}
+
+/// Returns the sentence of `line` that holds `core`: full stops before capital letters part it.
+fn sentence_around(text: &str, line: Range<usize>, core: &Range<usize>) -> Range<usize> {
+    let ends = |at: usize| {
+        let next = text[at + 1..line.end].strip_prefix(' ');
+        next.is_some_and(|next| next.starts_with(char::is_uppercase))
+    };
+    let stops = |range: Range<usize>| {
+        let from = range.start;
+        memchr::memchr_iter(b'.', text[range].as_bytes()).map(move |at| from + at)
+    };
+    let start = stops(line.start..core.start).filter(|at| ends(*at)).last();
+    let end = stops(core.end..line.end).find(|at| ends(*at));
+    start.map_or(line.start, |at| at + 2)..end.unwrap_or(line.end)
 }
 
 fn line_around(text: &str, part: &Range<usize>, token: &Range<usize>) -> Range<usize> {

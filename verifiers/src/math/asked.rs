@@ -24,7 +24,18 @@ impl Math {
             return judged;
         }
         let question = claim.question.filter(|_| self.config.question).map(Question::new);
-        let Some(symbol) = question.as_ref().and_then(Question::symbol) else {
+        let Some(question) = question else {
+            return judged;
+        };
+        let Some(symbol) = question.symbol() else {
+            let lists = readings.iter().take(own).filter(|reading| reading.len() > 1);
+            for list in lists {
+                if let Some(value) = question.asked_member(list) {
+                    let candidate = self.read_candidate(value, ws);
+                    let by_name = self.asked(gold, &candidate, claim, ws);
+                    return if is_right(&by_name) { by_name } else { judged };
+                }
+            }
             return judged;
         };
         let name = format!("{}=", bare(symbol));
@@ -56,6 +67,15 @@ impl Math {
         }
         let judged = self.pair((gold, candidate), policy, claim.explain, ws);
         let is_right = is_right(&judged);
+        // The order of a list counts where it is asked for.
+        if is_right
+            && gold.answer.is_list()
+            && candidate.answer.as_ref().is_ok_and(maths::Answer::is_list)
+            && question.wants_order()
+            && let Some(judged) = self.in_order((gold, candidate), policy, claim, ws)
+        {
+            return judged;
+        }
         if is_right && candidate.text != gold.text && question.gives(&candidate.text, gold.text) {
             return Ok(report::repeated(&candidate.text, claim.explain));
         }
@@ -82,6 +102,15 @@ impl Math {
             let residue = ReadCandidate::several(text.to_string(), Ok(residue));
             return self.pair((gold, &residue), policy, claim.explain, ws);
         }
+        let is_none = text.strip_prefix("no ").is_some() || text.starts_with("none");
+        if is_none && gold.answer.is_value() && question.wants_number() {
+            let zero = self.read_candidate("0", ws);
+            return self.pair((gold, &zero), policy, claim.explain, ws);
+        }
+        if let Some(base) = question.base_of(gold.text, text) {
+            let numeral = self.read_candidate(&base, ws);
+            return self.pair((gold, &numeral), policy, claim.explain, ws);
+        }
         if let Some(number) = question.count(text) {
             let number = self.read_candidate(number, ws);
             return self.pair((gold, &number), policy, claim.explain, ws);
@@ -99,6 +128,22 @@ impl Math {
             return Ok(report::affirmations(own == other));
         }
         judged
+    }
+
+    /// Compares two lists without names member by member.
+    fn in_order(
+        &self,
+        (gold, candidate): (&ReadGold<'_>, &ReadCandidate<'_>),
+        policy: Policy,
+        claim: &Claim<'_>,
+        ws: &mut Workspace<'_>,
+    ) -> Option<Result<Verdict, VerifyError>> {
+        let own = gold.answer.clone().with_labels();
+        let other = candidate.answer.as_ref().ok()?.clone().with_labels();
+        let text = candidate.text.to_string();
+        let gold = ReadGold { text: gold.text, answer: own, label: None, has_content: true, cost: None };
+        let candidate = ReadCandidate::several(text, Ok(other));
+        Some(self.pair((&gold, &candidate), policy, claim.explain, ws))
     }
 
     /// Returns the policy with what the question decides of it.
@@ -119,6 +164,9 @@ impl Math {
         }
         if either(&["\\pi", "π"]) && either(&["°", "\\circ", "degree"]) {
             policy.degrees_as_radians |= question.wants_angle();
+        }
+        if gold.contains("matrix") != candidate.contains("matrix") {
+            policy.column_as_tuple |= question.wants_vectors();
         }
         if gold.contains(':') != candidate.contains(':') {
             policy.ratio_as_fraction |= question.wants_ratio();

@@ -283,10 +283,27 @@ impl Math {
         let label = labelled.map(|found| found.label).or_else(|| label::only_label(text));
         let content = labelled.map_or(text, |found| found.content);
         let mut answer = maths::read_answer(content, self.read_options(), ws);
+        for shorten in [without_remark, last_conclusion] {
+            if answer.is_err()
+                && let Some(content) = shorten(content)
+            {
+                answer = maths::read_answer(content, self.read_options(), ws);
+            }
+        }
         if answer.is_err()
-            && let Some(content) = without_remark(content)
+            && let Some(text) = without_middle_brackets(content)
+            && let Ok(answer) = maths::read_answer(&text, self.read_options(), ws)
         {
-            answer = maths::read_answer(content, self.read_options(), ws);
+            return ReadCandidate::several(text, Ok(answer));
+        }
+        if answer.is_err()
+            && let Some([before, last]) = last_sides(content)
+        {
+            // `3/7 = 0.375` contradicts itself.
+            let before = maths::read_answer(before, self.read_options(), ws);
+            if !before.is_ok_and(|before| before.is_value() && !before.is_open(ws)) {
+                answer = maths::read_answer(last, self.read_options(), ws);
+            }
         }
         ReadCandidate {
             text: Cow::Borrowed(content),
@@ -315,7 +332,15 @@ impl Math {
             }
         }
         let answers: Result<Vec<Answer>, Unread> = members.iter().map(|text| read(text)).collect();
-        let answers = answers?;
+        let answers = match answers {
+            Ok(answers) => answers,
+            // "A: knight" and "B: knave" are read together.
+            Err(unread) => {
+                let joined = members.join(", ").replace("**", "");
+                let answer = read(&joined).ok().filter(|answer| answer.member_count() == members.len());
+                return answer.map(|answer| ReadCandidate::several(joined, Ok(answer))).ok_or(unread);
+            }
+        };
         // Lines of words: "**A** is a knave" and "**B** is a knight" name parts of one answer.
         if answers.iter().all(Answer::is_text) {
             let joined = members.join(", ").replace("**", "");
@@ -458,6 +483,43 @@ fn without_remark(text: &str) -> Option<&str> {
     let has_words = words.clone().next().is_some();
     let is_apart = before.ends_with([' ', '~']);
     (is_apart && has_words && words.all(is_word)).then(|| before.trim_end_matches([' ', '~', '\\']))
+}
+
+/// Returns words without those in brackets before others: `a hyperbola` of `a (rectangular) hyperbola`.
+fn without_middle_brackets(text: &str) -> Option<String> {
+    let (before, rest) = text.split_once('(')?;
+    let (inner, after) = rest.split_once(") ")?;
+    let are_words = |text: &str| text.chars().all(|c| c.is_alphabetic() || c == ' ' || c == '-');
+    (before.ends_with(' ') && are_words(before) && are_words(inner) && are_words(after))
+        .then(|| format!("{before}{after}"))
+}
+
+/// Returns what follows the last arrow of a text that concludes: `pH = 3` of `[H⁺] = 10⁻³ ⇒ pH = 3`.
+fn last_conclusion(text: &str) -> Option<&str> {
+    let arrows = ["⇒", "⟹", "\\Rightarrow", "\\implies", "\\Longrightarrow", "=>"];
+    let ends = arrows.iter().filter_map(|arrow| text.rfind(arrow).map(|at| at + arrow.len()));
+    ends.max().map(|end| text[end..].trim()).filter(|rest| !rest.is_empty())
+}
+
+/// Returns the last two sides of a chain of equalities or of a congruence of which another one may be what cannot
+/// be read: `\mathbf k` and `(0, 0, 1)` of `\mathbf a \times \mathbf b = \mathbf k = (0, 0, 1)`.
+fn last_sides(text: &str) -> Option<[&str; 2]> {
+    let signs = ["=", "≡", "\\equiv"];
+    let last = |text: &str| {
+        let places = signs.iter().filter_map(|sign| text.rfind(sign).map(|at| (at, sign.len())));
+        places.max()
+    };
+    let (at, length) = last(text)?;
+    let (chain, after) = (&text[..at], text[at + length..].trim());
+    let before = last(chain).map_or(chain, |(at, length)| &chain[at + length..]);
+    let is_other = chain.contains(['<', '>', '≤', '≥', '≠', '≈', ','])
+        || chain.ends_with(['!', ':'])
+        || ["\\le", "\\ge", "\\ne", "\\approx", "\\text", "\\begin"]
+            .iter()
+            .any(|sign| chain.contains(sign));
+    let is_whole = after.matches('{').count() == after.matches('}').count();
+    (!is_other && is_whole && !chain.trim().is_empty() && !after.is_empty())
+        .then_some([before, after])
 }
 
 /// Returns whether a decimal point between digits stands in `text`.

@@ -225,7 +225,45 @@ impl<'a> Question<'a> {
 
     /// Whether the number of a residue class is wanted.
     pub(super) fn wants_remainder(&self) -> bool {
-        self.says(&["remainder", "residue", "digit", "余数", "余り", "reste", "der rest", "остаток"])
+        self.says(&["remainder", "residue", "modulo", "mod ", "digit", "余数", "余り", "reste", "der rest", "остаток"])
+    }
+
+    /// Whether what is listed is to be put in order.
+    pub(super) fn wants_order(&self) -> bool {
+        self.says(&[
+            "ascending order",
+            "descending order",
+            "increasing order",
+            "decreasing order",
+            "smallest to largest",
+            "largest to smallest",
+            "least to greatest",
+            "greatest to least",
+            "from smallest",
+            "from largest",
+            "from least",
+            "from greatest",
+        ])
+    }
+
+    /// Whether vectors are wanted, which may be written as columns and as tuples.
+    pub(super) fn wants_vectors(&self) -> bool {
+        self.says(&["vector", "basis", "null space", "nullspace", "kernel", "projection", "span"])
+    }
+
+    /// Whether a number of things is wanted.
+    pub(super) fn wants_number(&self) -> bool {
+        self.says(&["how many", "number of"])
+    }
+
+    /// Writes a number with the base of the gold answer, which the question asks for: `11001_2` for `11001`.
+    pub(super) fn base_of(&self, gold: &str, candidate: &str) -> Option<String> {
+        let (digits, base) = gold.split_once('_')?;
+        let is_numeral = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric());
+        let is_asked = is_numeral(digits.trim_start_matches('$'))
+            && is_numeral(candidate)
+            && self.says(&["binary", "base", "octal", "hexadecimal", "ternary"]);
+        is_asked.then(|| format!("{candidate}_{}", base.trim_end_matches('$')))
     }
 
     /// Whether a ratio is wanted, which may be written as a quotient.
@@ -276,6 +314,26 @@ impl<'a> Question<'a> {
             && symbol.starts_with(|c: char| c.is_ascii_alphabetic())
             && !symbol.contains(['+', '-', '*', '/', '=', '<', '>', ',']);
         (is_asked && is_symbol).then_some(symbol)
+    }
+
+    /// The value of the only one of several named members whose name the end of the question has: 12 of "Anna is
+    /// 12" and "her brother is 8" after `How old is Anna?`
+    pub(super) fn asked_member<'t>(&self, members: &[&'t str]) -> Option<&'t str> {
+        let sentence = self.lower().trim_end_matches(['?', '.', ' ', '\n']);
+        let sentence = sentence.rsplit(['.', '!', '\n']).next()?;
+        let has = |name: &str| {
+            sentence.split(|c: char| !c.is_alphanumeric()).any(|word| word == name)
+        };
+        let mut found = None;
+        for member in members {
+            let (name, rest) = member.split_once(' ')?;
+            let verb = ["is ", "has ", "gets ", "receives "];
+            let value = verb.iter().find_map(|verb| rest.strip_prefix(verb))?;
+            if has(&name.to_lowercase()) && found.replace(value).is_some() {
+                return None;
+            }
+        }
+        found
     }
 
     /// Whether the question writes thousands with points: `25.000 €`.

@@ -102,7 +102,7 @@ impl<'a> Candidates<'a> {
         // What a statement says in words may affirm what was asked, or deny it.
         let words = || {
             let is_text = |candidate: &&ReadCandidate<'_>| {
-                candidate.answer.as_ref().is_ok_and(maths::Answer::is_text)
+                candidate.answer.as_ref().is_ok_and(Answer::is_text)
             };
             own.iter().find(is_text).filter(|_| gold.answer.is_truth())
         };

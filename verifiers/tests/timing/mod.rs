@@ -6,7 +6,7 @@ use std::time::Instant;
 
 /// Judges each of `count` pairs alone, and prints the rate, percentiles and the slowest ones by the best of
 /// many times, which is processor time: what interrupts a run only slows it.
-pub fn print(name: &str, count: usize, judge: impl Fn(usize)) {
+pub(crate) fn print(name: &str, count: usize, judge: impl Fn(usize)) {
     const TIMES: usize = 40;
     let mut best = vec![(u128::MAX, 0); count];
     for _ in 0..TIMES {

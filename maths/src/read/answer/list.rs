@@ -9,9 +9,10 @@ use crate::read::token::{Bracket, Gap, Style, Token};
 use super::{AnswerReader, LexemeRange, answer_of, bare_value, is_separator};
 
 /// Words for "and" and "or" in other languages.
-const CONNECTIVES: [&str; 29] = [
+const CONNECTIVES: [&str; 31] = [
     "und", "oder", "et", "ou", "y", "o", "e", "en", "of", "и", "или", "和", "或", "と", "و", "és",
-    "vagy", "i", "lub", "och", "eller", "og", "ja", "tai", "dan", "atau", "ve", "veya", "và",
+    "vagy", "i", "lub", "och", "eller", "og", "ja", "tai", "dan", "atau", "ve", "veya", "và", "또는",
+    "그리고",
 ];
 
 impl AnswerReader<'_, '_, '_> {

@@ -13,7 +13,7 @@ use super::{AnswerReader, LexemeRange, answer_of, is_separator};
 const MAX_WORDS: usize = 4;
 
 /// Verbs between a name and its value.
-const VERBS: [&str; 3] = ["is", "are", "equals"];
+const VERBS: [&str; 6] = ["is", "are", "equals", "has", "gets", "receives"];
 
 /// Names of one quantity.
 const SAME: [(&str, &str); 12] = [

@@ -260,6 +260,10 @@ impl Reader<'_> {
             return false;
         }
         let next = sentence.get(at + 2);
+        // "i.e. a virtual image 15 cm in front of it" tells of it.
+        if self.is_word(next, &["a", "an", "the"]) {
+            return false;
+        }
         let is_rough = self.is_word(next, &["roughly", "about", "approximately", "nearly"]);
         let has_unit = sentence.get(at + 3).is_some_and(|piece| {
             piece.is_value() && with_unit(self.text, &self.window, piece).end > piece.span.end

@@ -51,14 +51,14 @@ impl Reader<'_> {
                 is_kind = true;
             } else if self.is_word(Some(piece), &["inclusive", "exclusive"]) && end.is_some() {
                 end = Some(index + 1);
-            } else if self.is_word(Some(piece), &["numbers", "number", "reals", "integers"]) {
+            } else if self.is_word(Some(piece), &["numbers", "number", "reals", "integers", "value", "values"]) {
                 if is_kind {
                     end = Some(index + 1);
                 }
             } else {
                 let is_inside = self.is_word(Some(piece), &words::DESCRIBING)
                     || is_letter(piece)
-                    || matches!(piece.kind, PieceKind::Mark('*' | ',' | '-'));
+                    || matches!(piece.kind, PieceKind::Mark('*' | ',' | '-' | '=' | '≠'));
                 if !is_inside {
                     break;
                 }

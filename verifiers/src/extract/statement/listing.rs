@@ -30,7 +30,9 @@ impl Reader<'_> {
             let rule = block.iter().position(|line| is_rule(line))?;
             block[rule + 1..].iter().map(|row| self.only_value(last_cell(row))).collect()
         } else {
-            block.iter().map(|line| self.line_value(&line[1..])).collect()
+            let lines = block.iter().filter(|line| !self.is_denial(line));
+            let values: Option<Vec<_>> = lines.map(|line| self.line_values(&line[1..])).collect();
+            values.map(|values| values.concat())
         };
         let is_list = |values: &Vec<Range<usize>>| (2..=MAX_MEMBERS).contains(&values.len());
         values.filter(is_list).or_else(|| self.lines_of_words(block).filter(is_list))
@@ -78,18 +80,20 @@ impl Reader<'_> {
         block.iter().map(line).collect()
     }
 
-    /// Returns the value that a line states: behind its colon, or of its last clause.
-    fn line_value(&self, line: &[Piece]) -> Option<Range<usize>> {
+    /// Returns whether a line only says that there is none: "No oblique asymptote".
+    fn is_denial(&self, line: &[Piece]) -> bool {
+        self.is_word(line.get(1), &["no"]) && !line.iter().any(Piece::is_value)
+    }
+
+    /// Returns the value that a line states, or the members of the list: behind its colon, or of its last clause.
+    fn line_values(&self, line: &[Piece]) -> Option<Vec<Range<usize>>> {
         let colon = line.iter().position(|piece| piece.is_mark(':'));
         let said = &line[colon.map_or(0, |at| at + 1)..];
         let said = if said.iter().any(Piece::is_value) { said } else { line };
         if let Some(only) = self.only_value(said) {
-            return Some(only);
+            return Some(vec![only]);
         }
-        match self.values(&self.clauses(said)).first()?.as_slice() {
-            [span] => Some(span.clone()),
-            _ => None,
-        }
+        self.values(&self.clauses(said)).into_iter().next()
     }
 
     /// Returns the only value that `pieces` state.

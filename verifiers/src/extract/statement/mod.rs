@@ -99,8 +99,11 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
     };
     let reader = Reader { text, window };
     let mut statement = Statement::default();
-    let mut stated = sentences(&pieces, text);
-    stated.retain(|sentence| !reader.is_check(sentence));
+    let stated = sentences(&pieces, text);
+    let (checks, others): (Vec<_>, Vec<_>) =
+        stated.into_iter().partition(|sentence| reader.is_check(sentence));
+    // "Checking all numbers, only 23 and 29 are prime": where nothing else is said, a check answers.
+    let stated = if others.is_empty() { checks } else { others };
     let last_ones = stated.iter().rev().take(MAX_SENTENCES);
     let end = stated.last().and_then(|sentence| sentence.last()).map_or(0, |last| last.span.end);
     let mut is_found = false;
@@ -151,9 +154,23 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
     statement.verdict = verdict;
     // Members of a list that stand in words of their own count where the gold answer is a list.
     let until = pieces.partition_point(|piece| piece.span.start < end);
-    statement.values.extend(reader.listing(&pieces[..until]));
+    if let Some(listing) = reader.listing(&pieces[..until]) {
+        // A list in one of the lines is no more than a part of it.
+        let block = listing[0].start..listing[listing.len() - 1].end;
+        let is_part = |reading: &Vec<Range<usize>>| {
+            let is_list = reading.len() > 1 || text[reading[0].clone()].contains(',');
+            is_list && reading.iter().all(|span| block.start <= span.start && span.end <= block.end)
+        };
+        let place = statement.values.iter().position(is_part);
+        statement.values.insert(place.unwrap_or(statement.values.len()), listing);
+    }
     statement.parts = reader.parts(&pieces[..until]);
     statement.values.extend(reader.named_values(&stated));
+    if let Some(last) = stated.last() {
+        let equations = reader.equations_of(&statement.values, last);
+        statement.values.extend(equations);
+        statement.values.extend(reader.counted(last));
+    }
     let last = statement.values.first().and_then(|reading| reading.last());
     let holds_last = |piece: &Piece| {
         let is_enclosed = text[piece.span.clone()].starts_with(['$', '\\']);
@@ -327,6 +344,29 @@ impl<'t> Reader<'t> {
             readings.extend(self.scores(clause.pieces).map(|span| vec![span]));
         }
         readings
+    }
+
+    /// Returns the equations among the readings of a sentence, where none of these has several members: "a vertical
+    /// asymptote at x = 1 and a horizontal one at y = 2".
+    fn equations_of(
+        &self,
+        readings: &[Vec<Range<usize>>],
+        sentence: &[Piece],
+    ) -> Option<Vec<Range<usize>>> {
+        let from = sentence.first()?.span.start;
+        let mut found = Vec::new();
+        for reading in readings {
+            let [only] = reading.as_slice() else {
+                return None;
+            };
+            let text = &self.text[only.clone()];
+            if only.start >= from && text.matches('=').count() == 1 && !text.contains(['<', '>']) {
+                found.push(only.clone());
+            }
+        }
+        found.sort_by_key(|span| span.start);
+        found.dedup();
+        (found.len() > 1).then_some(found)
     }
 
     /// Returns whether a clause speaks of the value before it: "which is not valid".

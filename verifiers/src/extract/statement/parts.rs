@@ -124,21 +124,71 @@ impl Reader<'_> {
         (2..=MAX_MEMBERS).contains(&found.len()).then_some(found)
     }
 
+    /// Returns whether a word is the name of a person: a capital and small letters, and no word that opens a
+    /// sentence.
+    pub(super) fn is_person(&self, piece: &Piece) -> bool {
+        let text = &self.text[piece.span.clone()];
+        let mut letters = text.chars();
+        letters.next().is_some_and(char::is_uppercase)
+            && letters.clone().next().is_some()
+            && letters.all(char::is_lowercase)
+            && !words::OPENERS.have(text)
+            && !words::CONCLUDING.have(text)
+            && !words::ACCOMPANYING.have(text)
+    }
+
+    /// Returns the numbers of a sentence with the things that they count, where "and" or commas join them: "5
+    /// nickels and 7 dimes".
+    pub(super) fn counted(&self, sentence: &[Piece]) -> Option<Vec<Range<usize>>> {
+        let mut found: Vec<Range<usize>> = Vec::new();
+        let mut at = 0;
+        while at < sentence.len() {
+            let noun = sentence.get(at + 1).filter(|noun| {
+                let is_noun = noun.kind == PieceKind::Word && noun.span.len() > 2;
+                is_noun && !self.is_word(Some(noun), &words::JOINING)
+            });
+            match noun {
+                Some(noun) if sentence[at].kind == PieceKind::Number => {
+                    found.push(sentence[at].span.start..noun.span.end);
+                    at += 2;
+                }
+                Some(_) | None => {
+                    let joins = sentence[at].is_mark(',')
+                        || self.is_word(Some(&sentence[at]), &words::JOINING);
+                    if !joins && found.len() == 1 {
+                        found.clear();
+                    } else if !joins && found.len() > 1 {
+                        break;
+                    }
+                    at += 1;
+                }
+            }
+        }
+        (2..=MAX_MEMBERS).contains(&found.len()).then_some(found)
+    }
+
     /// Returns the name of an extremum or of another thing, "the son", and its value in a clause.
     fn named_value(&self, clause: &[Piece]) -> Option<Range<usize>> {
         let clause: Vec<&Piece> = clause.iter().filter(|piece| !piece.is_mark('*')).collect();
         let is_word = |at: usize, list: &dyn Words| self.is_word(clause.get(at).copied(), list);
         let is_noun = |at: usize| clause[at].kind == PieceKind::Word && clause[at].span.len() > 2;
         let is_verb = |at: usize| {
-            is_word(at, &["is", "are", "equals"])
+            is_word(at, &["is", "are", "equals", "has", "gets", "receives"])
                 || matches!(clause[at].kind, PieceKind::Mark('=' | ':'))
         };
         let is_named = |at: &usize| {
             // "the son is 12"
             let is_thing = |at: usize| {
-                at > 0 && is_word(at - 1, &["the"]) && is_noun(at) && is_word(at + 1, &["is"])
+                let is_known = at > 0 && is_word(at - 1, &["the", "his", "her", "its", "their"]);
+                is_known && is_noun(at) && is_word(at + 1, &["is", "has"])
             };
-            is_word(*at, &words::NAMING) || is_thing(*at)
+            // "Anna is 12", "Tom has 18"
+            let is_person = |at: usize| {
+                clause[at].kind == PieceKind::Word
+                    && self.is_person(clause[at])
+                    && is_word(at + 1, &["is", "has", "gets", "receives"])
+            };
+            is_word(*at, &words::NAMING) || is_thing(*at) || is_person(*at)
         };
         let at = (0..clause.len()).find(is_named)?;
         let from = at + 1 + usize::from(is_word(at + 1, &["value", "values"]));

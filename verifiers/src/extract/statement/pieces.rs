@@ -100,6 +100,9 @@ pub(super) fn pieces(text: &str, window: &Range<usize>) -> Option<Vec<Piece>> {
 /// Returns the formula that opens at `at`.
 fn formula(text: &str, at: usize, window: &Range<usize>) -> Option<Piece> {
     let rest = &text.as_bytes()[at..window.end];
+    if !matches!(rest.first(), Some(b'$' | b'\\')) {
+        return None;
+    }
     let signs: [(&str, &str, bool); 4] =
         [("$$", "$$", true), ("$", "$", false), ("\\(", "\\)", false), ("\\[", "\\]", true)];
     let (open, shut, is_display) =
@@ -176,6 +179,9 @@ fn plain(text: &str, at: usize, first: char, window: &Range<usize>) -> Piece {
 /// Returns a date that begins with the name of its month: `July 4, 1776`.
 fn date(text: &str, at: usize, window: &Range<usize>) -> Option<Range<usize>> {
     let rest = &text[at..window.end];
+    if !rest.starts_with(|c: char| c.is_ascii_uppercase()) {
+        return None;
+    }
     let month = unmarked::MONTHS.iter().find(|month| rest.starts_with(**month))?;
     let name = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
@@ -291,13 +297,14 @@ fn compound(text: &str, at: usize, window: &Range<usize>) -> Option<Range<usize>
 fn bracketed(text: &str, at: usize, window: &Range<usize>) -> Option<Range<usize>> {
     /// The longest such text, in bytes.
     const MAX_BYTES: usize = 48;
-    let rest = text[at..window.end].strip_prefix(['(', '['])?;
-    let length = rest.find([')', ']', '(', '[']).filter(|length| *length < MAX_BYTES)?;
+    let rest = text[at..window.end].strip_prefix(['(', '[', '⟨'])?;
+    let length = rest.find([')', ']', '(', '[', '⟩']).filter(|length| *length < MAX_BYTES)?;
     let inner = &rest[..length];
     let is_numbers = inner.chars().all(|c| tail::is_digit(c) || " ,.-−+±/√π∞".contains(c));
-    let is_shut = rest[length..].starts_with([')', ']']);
+    let shut = rest[length..].chars().next().filter(|c| matches!(c, ')' | ']' | '⟩'))?;
     let has_members = inner.contains(',') && inner.contains(tail::is_digit);
-    (is_numbers && is_shut && has_members).then_some(at..at + length + 2)
+    let end = window.end - rest.len() + length + shut.len_utf8();
+    (is_numbers && has_members).then_some(at..end)
 }
 
 /// Returns whether a letter is a word of its own, in a script without blanks.

@@ -18,8 +18,8 @@ const FUNCTIONS: [&str; 20] = [
     "arctan", "sinh", "cosh", "tanh", "sqrt", "gcd", "lcm", "det",
 ];
 
-const OPERATORS: &str = "+-−*/·×÷^=<>≤≥≠≈±∈∪∩∖";
-const RELATIONS: &str = "=<>≤≥≠≈∈";
+const OPERATORS: &str = "+-−*/·×÷^=<>≤≥≠≈±∈∪∩∖≡";
+const RELATIONS: &str = "=<>≤≥≠≈∈≡";
 /// Signs that may stand before an operand.
 const SIGNS: &str = "-−±√∫";
 
@@ -91,7 +91,10 @@ pub(super) fn formula(text: &str, at: usize, window: &Range<usize>) -> Option<Ra
     let has_number = inner.contains(tail::is_digit) || inner.contains(|c| RELATIONS.contains(c));
     let is_formula =
         operands > 1 && operators > 0 && is_arithmetic && has_number && !is_named_number(inner);
-    is_formula.then_some(at..at + end)
+    // `x ≡ 5 (mod 7)`
+    let modulus = scan.text[end..].strip_prefix(" (mod ").filter(|_| inner.contains('≡'));
+    let modulus = modulus.and_then(|rest| rest.find(')')).map_or(0, |shut| " (mod ".len() + shut + 1);
+    is_formula.then_some(at..at + end + modulus)
 }
 
 /// Returns whether `text` opens with a word of two ASCII letters or more that is no function, or with a
@@ -183,8 +186,9 @@ impl Scan<'_> {
         }
         if OPERATORS.contains(first) {
             let after = &rest[length..];
-            // Two asterisks are bold.
-            if first == '*' && after.starts_with('*') {
+            // Two asterisks are bold, and what is congruent is a letter.
+            let is_letter = || self.text[..self.at].trim().chars().count() == 1;
+            if first == '*' && after.starts_with('*') || first == '≡' && !is_letter() {
                 return None;
             }
             let is_spaced = self.is_apart && after.starts_with(' ');

@@ -92,7 +92,12 @@ impl Reader<'_> {
         // "larger" and "wins" say which subject is meant.
         let rest = if self.ranks(rest, &clause.pieces[verb]) { subject } else { rest };
         // "does not exist (DNE)**"
-        let bracket = rest.iter().position(|piece| piece.is_mark('(')).filter(|at| *at > 0);
+        let shut = rest.iter().rposition(|piece| piece.is_mark(')'));
+        let goes_on = shut.is_some_and(|shut| {
+            rest[shut + 1..].iter().any(|piece| piece.kind == PieceKind::Word)
+        });
+        let bracket = rest.iter().position(|piece| piece.is_mark('('));
+        let bracket = bracket.filter(|at| *at > 0 && !goes_on);
         let rest = &rest[..bracket.unwrap_or(rest.len())];
         // "diverges by the divergence test": a reason only accompanies the verb.
         let adjunct =
@@ -170,7 +175,7 @@ impl Reader<'_> {
         let is_letter = self.word(letter).is_some_and(|text| {
             // "A" is an article.
             text.len() == 1 && text.bytes().all(|b| (b'B'..=b'H').contains(&b))
-        });
+        }) || letter.kind == PieceKind::Word && self.is_person(letter);
         let is_verb = self
             .word(verb)
             .is_some_and(|text| text.len() > 1 && text.bytes().all(|b| b.is_ascii_lowercase()))

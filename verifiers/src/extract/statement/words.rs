@@ -96,6 +96,8 @@ pub(super) static NAMING: WordList = WordList::new(&[
 
 /// Words of which one opens a comparison of numbers.
 pub(super) static ORDERING: WordList = WordList::new(&[
+    "except",
+    "excluding",
     "above",
     "below",
     "between",
@@ -210,19 +212,30 @@ pub(super) static CHECKING: WordList = WordList::new(&[
 pub(super) static REMARKING: WordList = WordList::new(&[
     "check",
     "checks",
+    "comprobación",
+    "controle",
     "explanation",
     "idea",
     "interpretation",
     "justification",
+    "kontrolle",
     "note",
     "notes",
+    "probe",
     "proof",
     "reason",
     "reasoning",
     "recap",
+    "sprawdzenie",
     "test",
+    "verifica",
+    "verificación",
+    "verificação",
     "verification",
+    "vérification",
     "why",
+    "проверка",
+    "Проверка",
 ]);
 
 /// Verbs after which the predicate of a sentence in words begins, and which are no part of it.
@@ -243,6 +256,7 @@ pub(super) static COPULAS: WordList = WordList::new(&[
 
 /// Verbs that are part of the predicate.
 pub(super) static VERBS: WordList = WordList::new(&[
+    "aren't",
     "cannot",
     "converge",
     "converges",
@@ -256,6 +270,7 @@ pub(super) static VERBS: WordList = WordList::new(&[
     "exists",
     "fails",
     "increases",
+    "isn't",
     "loses",
     "oscillates",
     "ties",
@@ -297,6 +312,13 @@ pub(super) static REJECTED: WordList = WordList::new(&[
 
 /// Words that turn another into its opposite.
 pub(super) static DENYING: WordList = WordList::new(&["can't", "cannot", "doesn't", "isn't", "neither", "never", "no", "not"]);
+
+/// Words that open a sentence and name nobody.
+pub(super) static OPENERS: WordList = WordList::new(&[
+    "all", "also", "both", "each", "either", "every", "from", "he", "here", "however", "it", "its", "neither",
+    "no", "none", "now", "one", "only", "our", "she", "that", "the", "their", "then", "there", "these", "they",
+    "this", "those", "we", "what", "which", "who", "yes", "you",
+]);
 
 /// Words that join the members of a list.
 pub(super) static JOINING: WordList = WordList::new(&[
