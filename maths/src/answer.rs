@@ -28,6 +28,27 @@ impl Answer {
         Self { subjects: Vec::new(), form: AnswerForm::List(members), notes: Vec::new() }
     }
 
+    /// Returns a list with the members of its lists in their places.
+    #[must_use]
+    pub fn flattened(self) -> Self {
+        let AnswerForm::List(members) = self.form else {
+            return self;
+        };
+        let mut flat = Vec::with_capacity(members.len());
+        for member in members {
+            match member.form {
+                AnswerForm::List(parts) if parts.iter().all(|part| part.subjects.is_empty()) => {
+                    let subjects = &member.subjects;
+                    flat.extend(
+                        parts.into_iter().map(|part| Self { subjects: subjects.clone(), ..part }),
+                    );
+                }
+                form => flat.push(Self { form, ..member }),
+            }
+        }
+        Self { form: AnswerForm::List(flat), ..self }
+    }
+
     /// Returns a list whose members answer the parts of a question, each with the label of its part.
     #[must_use]
     pub fn with_labels(self) -> Self {

@@ -89,6 +89,8 @@ pub fn read_answer(
     if chemistry::is_reaction(text) {
         return Ok(of_form(AnswerForm::Text(text.to_owned())));
     }
+    // The real of Brazil stands before its amounts.
+    let text = text.strip_prefix("R\\$").or_else(|| text.strip_prefix("R$")).unwrap_or(text);
     let unquoted = without_quotation(text);
     let text = unquoted.as_ref();
     if let Some(form) = timed(text) {
@@ -136,7 +138,9 @@ fn without_quotation(text: &str) -> Cow<'_, str> {
 fn as_written(text: &str, normal: &str) -> Option<Answer> {
     let prose = answer::bare(normal).and_then(|bare| answer::prose(&bare));
     let chemical = || chemistry::formula(text).map(|_| text.to_owned());
-    prose.or_else(chemical).map(|text| of_form(AnswerForm::Text(text)))
+    let is_span = |text: &str| text.contains("span") && text.contains('(') || text.contains("span\\{");
+    let span = || is_span(text).then(|| text.to_owned());
+    prose.or_else(chemical).or_else(span).map(|text| of_form(AnswerForm::Text(text)))
 }
 
 /// Returns `text` with one backslash where each command has two, as in data that was escaped twice.

@@ -39,6 +39,9 @@ impl Question<'_> {
             } else if word_stem
                 .strip_suffix(property)
                 .is_some_and(|prefix| NEGATIONS.contains(&prefix))
+                || property
+                    .strip_suffix(word_stem)
+                    .is_some_and(|prefix| word_stem.len() > 3 && NEGATIONS.contains(&prefix))
             {
                 said += 1;
                 denials += 1;

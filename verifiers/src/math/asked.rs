@@ -3,7 +3,7 @@
 use maths::{Policy, Workspace};
 
 use super::question::{Question, bare};
-use super::relations::{wanted_ends, wanted_side};
+use super::relations::{chain_ends, wanted_ends, wanted_side};
 use super::{Math, ReadCandidate, ReadGold, report};
 use crate::{Candidate, Claim, UnitScore, Verdict, VerifyError};
 
@@ -101,6 +101,19 @@ impl Math {
         {
             let residue = ReadCandidate::several(text.to_string(), Ok(residue));
             return self.pair((gold, &residue), policy, claim.explain, ws);
+        }
+        if gold.answer.is_truth()
+            && let Some(word) = opening_verdict(text)
+        {
+            let verdict = self.read_candidate(word, ws);
+            return self.pair((gold, &verdict), policy, claim.explain, ws);
+        }
+        if question.wants_confidence()
+            && let Some([from, to]) = chain_ends(text)
+        {
+            let interval = format!("({from}, {to})");
+            let interval = self.read_candidate(&interval, ws);
+            return self.pair((gold, &interval), policy, claim.explain, ws);
         }
         let is_none = text.strip_prefix("no ").is_some() || text.starts_with("none");
         if is_none && gold.answer.is_value() && question.wants_number() {
@@ -207,6 +220,17 @@ impl Math {
         let is_other = matches!(&judged, Ok(verdict) if verdict.reason.code == "units_different");
         (is_amount && !is_other).then_some(judged)
     }
+}
+
+/// Returns the yes or no that opens a text before its reason: "Yes, positive definite".
+fn opening_verdict(text: &str) -> Option<&str> {
+    let text = text.trim_start_matches(['*', '$', ' ']);
+    let text = text.strip_prefix("\\text{").or_else(|| text.strip_prefix("\\textbf{")).unwrap_or(text);
+    let end = text.find(|c: char| !c.is_alphabetic())?;
+    let (word, rest) = text.split_at(end);
+    let is_verdict = ["yes", "no", "true", "false"].iter().any(|v| v.eq_ignore_ascii_case(word));
+    let goes_on = rest.starts_with([',', '.', ';', ':', '—', '–', '*', '}']) || rest.starts_with(" (");
+    (is_verdict && goes_on).then_some(word)
 }
 
 /// Returns whether each point of `text` stands before a group of three digits: `12.500 €`.

@@ -371,6 +371,9 @@ impl Math {
                 Ok(answer) if parts == Some(index) => {
                     ReadCandidate { answer: Ok(answer.with_labels()), ..candidate }
                 }
+                Ok(answer) if members.len() > 1 => {
+                    ReadCandidate { answer: Ok(answer.flattened()), ..candidate }
+                }
                 _ => candidate,
             };
             let is_chosen = matches!(golds, [gold] if !gold.is_letter()
@@ -512,12 +515,16 @@ fn last_sides(text: &str) -> Option<[&str; 2]> {
     let (at, length) = last(text)?;
     let (chain, after) = (&text[..at], text[at + length..].trim());
     let before = last(chain).map_or(chain, |(at, length)| &chain[at + length..]);
-    let is_other = chain.contains(['<', '>', '≤', '≥', '≠', '≈', ','])
+    let is_other = chain.contains(['<', '>', '≤', '≥', '≠', '≈'])
         || chain.ends_with(['!', ':'])
-        || ["\\le", "\\ge", "\\ne", "\\approx", "\\text", "\\begin"]
+        || ["\\leq", "\\geq", "\\le ", "\\ge ", "\\ne", "\\approx", "\\text"]
             .iter()
             .any(|sign| chain.contains(sign));
-    let is_whole = after.matches('{').count() == after.matches('}').count();
+    let counts = |sign: &str| after.matches(sign).count();
+    let is_whole = counts("{") == counts("}")
+        && counts("(") == counts(")")
+        && counts("\\begin") == counts("\\end")
+        && !after.contains(", ");
     (!is_other && is_whole && !chain.trim().is_empty() && !after.is_empty())
         .then_some([before, after])
 }

@@ -246,6 +246,11 @@ impl<'a> Question<'a> {
         ])
     }
 
+    /// Whether an interval of confidence is wanted, whose brackets say nothing.
+    pub(super) fn wants_confidence(&self) -> bool {
+        self.says(&["confidence interval"])
+    }
+
     /// Whether vectors are wanted, which may be written as columns and as tuples.
     pub(super) fn wants_vectors(&self) -> bool {
         self.says(&["vector", "basis", "null space", "nullspace", "kernel", "projection", "span"])

@@ -76,6 +76,11 @@ pub(super) fn wanted_side<'t>(text: &'t str, question: &Question<'_>) -> Option<
 /// Returns the ends of a chain in one order, `4 < \sqrt[3]{100} < 5`, where the question asks between which
 /// numbers something lies.
 pub(super) fn wanted_ends<'t>(text: &'t str, question: &Question<'_>) -> Option<[&'t str; 2]> {
+    chain_ends(text).filter(|_| question.wants_ends())
+}
+
+/// Returns the ends of a chain of two relations in one order.
+pub(super) fn chain_ends(text: &str) -> Option<[&str; 2]> {
     if !text.contains(['<', '>', '\\', '≤', '≥']) {
         return None;
     }
@@ -83,8 +88,7 @@ pub(super) fn wanted_ends<'t>(text: &'t str, question: &Question<'_>) -> Option<
     let [(first, order), (last, other)] = found.as_slice() else {
         return None;
     };
-    let is_asked = order == other && question.wants_ends();
-    is_asked.then(|| [text[..first.start].trim(), text[last.end..].trim()])
+    (order == other).then(|| [text[..first.start].trim(), text[last.end..].trim()])
 }
 
 /// Returns whether a side names a quantity and is no number: `T`, `\Delta t`, `f(x)`.

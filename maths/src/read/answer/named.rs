@@ -126,7 +126,7 @@ impl AnswerReader<'_, '_, '_> {
             at = (at..span.end).find(|at| is_verb(self.token(*at)))?;
         }
         let next = (at < span.end).then(|| self.token(at))?;
-        let is_verb = next.word().is_some_and(|word| VERBS.contains(&word));
+        let is_verb = next.word().is_some_and(|word| VERBS.contains(&word) || word == "at");
         let is_sign = matches!(next, Token::Colon | Token::Arrow)
             || !is_letter && matches!(next, Token::Relation(crate::answer::Relation::Equal));
         let is_said = is_verb || is_sign;
@@ -140,7 +140,7 @@ impl AnswerReader<'_, '_, '_> {
                 | Token::SquareRoot
                 | Token::Name(_)
                 | Token::Currency(_)
-        );
+        ) || matches!(next, Token::Open(_)) && self.items[at].mate + 1 == span.end;
         if value.is_empty() || !is_said && (!is_bare || is_letter || is_function) {
             let is_plain_function = is_function && is_bare && !value.is_empty();
             if !is_plain_function {
@@ -149,7 +149,7 @@ impl AnswerReader<'_, '_, '_> {
         }
         let bare = name.strip_suffix(" values").or_else(|| name.strip_suffix(" value"));
         let bare = bare.unwrap_or(&name);
-        let kinds = ["absolute ", "global ", "overall "];
+        let kinds = ["absolute ", "global ", "local ", "overall ", "relative "];
         let bare = kinds.iter().find_map(|kind| bare.strip_prefix(kind)).unwrap_or(bare);
         let same = SAME.iter().find(|(known, _)| *known == bare).map(|(_, one)| *one);
         let name = same.unwrap_or(bare).to_owned();

@@ -9,7 +9,9 @@ impl Reader<'_> {
         if is_aside(sentence) {
             return true;
         }
-        let mut words = sentence.iter().filter(|piece| piece.kind == PieceKind::Word);
+        // What follows a value says nothing of the sentence: "u = (1, 2); note that".
+        let opening = sentence.iter().take_while(|piece| !piece.is_value());
+        let mut words = opening.filter(|piece| piece.kind == PieceKind::Word);
         let first = words.next();
         let second = words.next();
         // "which is the density": of the display before it.
@@ -36,6 +38,7 @@ impl Reader<'_> {
             // "In other words" says again what was said.
             || self.is_word(first, &["in"]) && self.is_word(second, &["other"])
             || self.is_headed_check(sentence)
+            || self.is_declaration(sentence)
             || self.is_instance(sentence)
             || self.is_approximation(sentence)
     }
@@ -50,6 +53,18 @@ impl Reader<'_> {
             let last = at.checked_sub(1).map(|last| &head[last]);
             self.is_word(last, &words::REMARKING)
         })
+    }
+
+    /// Returns whether a sentence only says where letters lie: "with t ∈ ℝ".
+    fn is_declaration(&self, sentence: &[Piece]) -> bool {
+        let is_membership = |piece: &Piece| {
+            let text = &self.text[piece.span.clone()];
+            text.contains('∈') || text.contains("\\in ") || text.contains("\\in\\")
+        };
+        let mut values = sentence.iter().filter(|piece| piece.is_value()).peekable();
+        self.is_word(sentence.first(), &["with", "where", "for"])
+            && values.peek().is_some()
+            && values.all(is_membership)
     }
 
     /// Returns whether a sentence tries a case: "For $n = 3$ this gives 14".

@@ -171,6 +171,9 @@ impl Reader<'_> {
             let skip = usize::from(is_bound && self.is_word(next, &["that"]));
             return (!is_bound || skip > 0).then_some((Rank::Statement, at + 1 + skip));
         }
+        if self.tells_after(sentence, at) {
+            return Some((Rank::Remark, at + 2));
+        }
         if self.restates_after(sentence, at) {
             return Some((Rank::Statement, at + 2));
         }
@@ -260,15 +263,23 @@ impl Reader<'_> {
             return false;
         }
         let next = sentence.get(at + 2);
-        // "i.e. a virtual image 15 cm in front of it" tells of it.
-        if self.is_word(next, &["a", "an", "the"]) {
-            return false;
-        }
         let is_rough = self.is_word(next, &["roughly", "about", "approximately", "nearly"]);
         let has_unit = sentence.get(at + 3).is_some_and(|piece| {
             piece.is_value() && with_unit(self.text, &self.window, piece).end > piece.span.end
         });
         !is_rough || has_unit
+    }
+
+    /// Returns whether "i.e." ends at `at` and what follows tells of the value before it: "i.e. a virtual image 15
+    /// cm in front of the mirror".
+    fn tells_after(&self, sentence: &[Piece], at: usize) -> bool {
+        let is_stop = |at: usize| sentence.get(at).is_some_and(|piece| piece.is_mark('.'));
+        at > 1
+            && self.is_word(sentence.get(at - 2), &["i"])
+            && is_stop(at - 1)
+            && self.is_word(sentence.get(at), &["e"])
+            && is_stop(at + 1)
+            && self.is_word(sentence.get(at + 2), &["a", "an"])
     }
 
     /// Returns whether words open a clause that concludes nothing: what follows a conclusion only

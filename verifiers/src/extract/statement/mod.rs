@@ -158,7 +158,8 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
         // A list in one of the lines is no more than a part of it.
         let block = listing[0].start..listing[listing.len() - 1].end;
         let is_part = |reading: &Vec<Range<usize>>| {
-            let is_list = reading.len() > 1 || text[reading[0].clone()].contains(',');
+            let only = &text[reading[0].clone()];
+            let is_list = reading.len() > 1 || only.contains(", ") || only.contains(",\\");
             is_list && reading.iter().all(|span| block.start <= span.start && span.end <= block.end)
         };
         let place = statement.values.iter().position(is_part);

@@ -194,6 +194,8 @@ impl Reader<'_> {
         let from = at + 1 + usize::from(is_word(at + 1, &["value", "values"]));
         let until = clause.len().min(from + MAX_QUALIFIED);
         let verb = (from..until).find(|at| is_verb(*at));
+        // "a local maximum at x = 1"
+        let verb = verb.or_else(|| (from..until).find(|at| is_word(*at, &["at"])));
         let value = clause.get(verb.map_or(from, |verb| verb + 1)).filter(|p| p.is_value())?;
         Some(clause[at].span.start..value.span.end)
     }

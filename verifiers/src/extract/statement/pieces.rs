@@ -144,7 +144,8 @@ fn plain(text: &str, at: usize, first: char, window: &Range<usize>) -> Piece {
     if let Some(length) = symbol_length(&text[at..window.end]) {
         return Piece { kind: PieceKind::Number, span: at..at + length };
     }
-    let whole = bracketed(text, at, window)
+    let whole = spanned(text, at, window)
+        .or_else(|| bracketed(text, at, window))
         .or_else(|| date(text, at, window))
         .or_else(|| day_of_month(text, at, window));
     if let Some(span) = whole.or_else(|| compound(text, at, window)) {
@@ -291,6 +292,17 @@ fn compound(text: &str, at: usize, window: &Range<usize>) -> Option<Range<usize>
         rest = next;
     }
     (parts > 1).then_some(at..end)
+}
+
+/// Returns a span of vectors, `span{(−1, 1)}`.
+fn spanned(text: &str, at: usize, window: &Range<usize>) -> Option<Range<usize>> {
+    /// The longest such text, in bytes.
+    const MAX_BYTES: usize = 120;
+    let rest = text[at..window.end].strip_prefix(['s', 'S'])?.strip_prefix("pan")?;
+    let inner = rest.strip_prefix(['{', '⟨'])?;
+    let length = inner.find(['}', '⟩', '\n']).filter(|length| *length < MAX_BYTES)?;
+    let shut = inner[length..].chars().next().filter(|c| *c != '\n')?;
+    Some(at..window.end - inner.len() + length + shut.len_utf8())
 }
 
 /// Returns a tuple or an interval of numbers in plain brackets: `(3, -4)`.

@@ -57,7 +57,8 @@ pub(super) fn formula(text: &str, at: usize, window: &Range<usize>) -> Option<Ra
         return None;
     }
     // `- x = 1` is a line of a list.
-    let opens_line = text[window.start..at].trim_end_matches([' ', '\t']).ends_with('\n');
+    let before = text[window.start..at].trim_end_matches([' ', '\t']);
+    let opens_line = before.is_empty() || before.ends_with('\n');
     if is_label(rest) || opens_line && rest.starts_with("- ") {
         return None;
     }

@@ -158,7 +158,7 @@ impl Reader<'_> {
         let at = sentence.iter().take_while(skipped).count();
         let word = sentence
             .get(at)
-            .filter(|word| self.is_word(Some(word), &["yes", "no", "true", "false"]))?;
+            .filter(|word| self.is_word(Some(word), &words::VERDICTS))?;
         let marks = |piece: &&Piece| matches!(piece.kind, PieceKind::Mark('*' | '_'));
         let next = sentence[at + 1..].iter().find(|piece| !marks(piece));
         let ends = next.is_none_or(|next| {

@@ -168,6 +168,7 @@ pub(super) static COUNTING: WordList = WordList::new(&["altogether", "average", 
 
 /// Words that open a clause at the start of a statement, up to its first comma.
 pub(super) static OPENING: WordList = WordList::new(&[
+    "como", "denn", "poiché", "porque", "puisque", "weil", "perché",
     "assuming", "because", "by", "for", "given", "had", "if", "setting", "since", "using", "when",
     "with",
 ]);
@@ -312,6 +313,11 @@ pub(super) static REJECTED: WordList = WordList::new(&[
 
 /// Words that turn another into its opposite.
 pub(super) static DENYING: WordList = WordList::new(&["can't", "cannot", "doesn't", "isn't", "neither", "never", "no", "not"]);
+
+/// Words that say yes or no.
+pub(super) static VERDICTS: WordList = WordList::new(&[
+    "yes", "no", "true", "false", "sí", "si", "oui", "non", "ja", "nein", "sim", "não", "да", "Да", "нет", "Нет",
+]);
 
 /// Words that open a sentence and name nobody.
 pub(super) static OPENERS: WordList = WordList::new(&[
