@@ -19,7 +19,7 @@ const ROWS: &str = include_str!("endings/rows.txt");
 const PEERS: &str = include_str!("endings/peers.txt");
 
 /// Sets of endings with their names.
-const SETS: [(&str, &str); 9] = [
+const SETS: [(&str, &str); 10] = [
     ("set1", include_str!("endings/set1.jsonl")),
     ("set2", include_str!("endings/set2.jsonl")),
     ("set3", include_str!("endings/set3.jsonl")),
@@ -29,6 +29,7 @@ const SETS: [(&str, &str); 9] = [
     ("set8", include_str!("endings/set8.jsonl")),
     ("set9", include_str!("endings/set9.jsonl")),
     ("set10", include_str!("endings/set10.jsonl")),
+    ("set11", include_str!("endings/set11.jsonl")),
 ];
 
 /// Lines `set rejected numbers` of rows that are rejected although their label is right, and `set

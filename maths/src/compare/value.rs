@@ -183,14 +183,25 @@ impl Comparer<'_, '_> {
         let Node::Product(factors) = self.ws.node(expr) else {
             return Ok(None);
         };
-        let [numbers @ .., last] = factors.as_ref() else {
-            return Ok(None);
+        let symbol = |factor: &Expr| {
+            if let Node::Symbol(name) = self.ws.node(*factor) { Some(*name) } else { None }
         };
-        let Node::Symbol(name) = self.ws.node(*last) else {
-            return Ok(None);
+        let names: Vec<_> = factors.iter().filter_map(symbol).collect();
+        let numbers: Vec<Expr> =
+            factors.iter().copied().filter(|factor| symbol(factor).is_none()).collect();
+        let spelling = match names.as_slice() {
+            [only] => self.ws.spelling(*only).to_owned(),
+            // `2\ \mu F`
+            [one, other] => {
+                let (one, other) = (self.ws.spelling(*one), self.ws.spelling(*other));
+                match (one, other) {
+                    ("mu", unit) | (unit, "mu") => format!("µ{unit}"),
+                    _ => return Ok(None),
+                }
+            }
+            _ => return Ok(None),
         };
-        let numbers = numbers.to_vec();
-        let unit = measure::parse_marked_unit(self.ws.spelling(*name));
+        let unit = measure::parse_marked_unit(&spelling);
         let number = self.ws.product(numbers)?;
         let is_closed = self.ws.is_closed(number)?;
         Ok(unit.filter(|_| is_closed).map(|unit| (number, unit)))

@@ -140,7 +140,13 @@ impl AnswerReader<'_, '_, '_> {
                 | Token::SquareRoot
                 | Token::Name(_)
                 | Token::Currency(_)
-        ) || matches!(next, Token::Open(_)) && self.items[at].mate + 1 == span.end;
+        ) || matches!(next, Token::Open(_)) && {
+            // "center (2, -3), radius 4"
+            let after = self.items[at].mate + 1;
+            after >= span.end
+                || is_separator(self.token(after))
+                || self.token(after).word() == Some("and")
+        };
         if value.is_empty() || !is_said && (!is_bare || is_letter || is_function) {
             let is_plain_function = is_function && is_bare && !value.is_empty();
             if !is_plain_function {
