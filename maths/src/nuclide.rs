@@ -47,6 +47,11 @@ pub(crate) fn are_same(gold: &str, candidate: &str) -> bool {
         && (own.is_named || other.is_named || own.mass.is_some())
 }
 
+/// Returns whether `text` is a nuclide with its mass: `^{234}_{90}\mathrm{Th}`.
+pub(crate) fn is_nuclide(text: &str) -> bool {
+    text.len() <= MAX_BYTES && nuclide(text).is_some_and(|nuclide| nuclide.mass.is_some())
+}
+
 /// Reads `Fe`, "iron", `Th-234`, "thorium-234", `^{234}_{90}\mathrm{Th}`, `²³⁴Th`; all of `text` or nothing.
 fn nuclide(text: &str) -> Option<Nuclide> {
     let text = plain(text)?;
@@ -76,17 +81,17 @@ fn element(text: &str) -> Option<(usize, bool)> {
     let lower = text.to_ascii_lowercase();
     let spelling = SPELLINGS.iter().find(|(written, _)| *written == lower);
     let name = spelling.map_or(lower.as_str(), |(_, name)| name);
-    let at = ELEMENTS.split_ascii_whitespace().enumerate().position(|(at, word)| {
-        if at % 2 == 0 { word == text } else { word == name }
-    })?;
+    let at = ELEMENTS
+        .split_ascii_whitespace()
+        .enumerate()
+        .position(|(at, word)| if at % 2 == 0 { word == text } else { word == name })?;
     Some((at / 2 + 1, at % 2 == 1))
 }
 
 /// Returns `text` without typesetting, raised digits after `^` and lowered ones after `_`.
 fn plain(text: &str) -> Option<String> {
-    const SPACES: [&str; 12] = [
-        "\\mathrm", "\\text", "\\ce", "\\rm", "\\,", "\\!", "\\;", "\\ ", "{", "}", "$", "*",
-    ];
+    const SPACES: [&str; 12] =
+        ["\\mathrm", "\\text", "\\ce", "\\rm", "\\,", "\\!", "\\;", "\\ ", "{", "}", "$", "*"];
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -95,7 +100,8 @@ fn plain(text: &str) -> Option<String> {
             continue;
         }
         let raised = "⁰¹²³⁴⁵⁶⁷⁸⁹".chars().position(|digit| digit == c).map(|value| ('^', value));
-        let lowered = || "₀₁₂₃₄₅₆₇₈₉".chars().position(|digit| digit == c).map(|value| ('_', value));
+        let lowered =
+            || "₀₁₂₃₄₅₆₇₈₉".chars().position(|digit| digit == c).map(|value| ('_', value));
         match raised.or_else(lowered) {
             Some((mark, value)) => {
                 let before = out.trim_end_matches(|c: char| c.is_ascii_digit());

@@ -19,7 +19,7 @@ const ROWS: &str = include_str!("endings/rows.txt");
 const PEERS: &str = include_str!("endings/peers.txt");
 
 /// Sets of endings with their names.
-const SETS: [(&str, &str); 10] = [
+const SETS: [(&str, &str); 11] = [
     ("set1", include_str!("endings/set1.jsonl")),
     ("set2", include_str!("endings/set2.jsonl")),
     ("set3", include_str!("endings/set3.jsonl")),
@@ -30,6 +30,7 @@ const SETS: [(&str, &str); 10] = [
     ("set9", include_str!("endings/set9.jsonl")),
     ("set10", include_str!("endings/set10.jsonl")),
     ("set11", include_str!("endings/set11.jsonl")),
+    ("set12", include_str!("endings/set12.jsonl")),
 ];
 
 /// Lines `set rejected numbers` of rows that are rejected although their label is right, and `set
@@ -121,7 +122,8 @@ fn print_times() {
     let lines = SETS.iter().flat_map(|(_, rows)| rows.lines());
     let rows: Vec<Value> =
         lines.map(|line| serde_json::from_str(line).expect("a row is JSON")).collect();
-    let text = |index: usize, field: &str| rows[index][field].as_str().expect("a row has its texts");
+    let text =
+        |index: usize, field: &str| rows[index][field].as_str().expect("a row has its texts");
     timing::print("endings with questions", rows.len(), |index| {
         is_accepted(Some(text(index, "question")), text(index, "gold"), text(index, "response"));
     });

@@ -187,7 +187,8 @@ fn latex_readings() {
 #[test]
 #[ignore = "prints times for docs/performance.md"]
 fn print_times() {
-    let all: Vec<Value> = ["math_verify", "lighteval"].iter().filter_map(|set| rows(set)).flatten().collect();
+    let all: Vec<Value> =
+        ["math_verify", "lighteval"].iter().filter_map(|set| rows(set)).flatten().collect();
     let is_short = |row: &&Value| {
         let gold = text(row, "gold");
         !text(row, "kind").starts_with("mcq") && gold.len() <= MAX_GOLD && !gold.contains("boxed")

@@ -98,7 +98,9 @@ pub fn are_alike(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool 
             let is_vector = matches!(&candidate.form, AnswerForm::Value(value) if vector::holds_basis(value, ws));
             candidate.subjects.len() > 1 || is_vector
         }
-        (Kind::Several, Kind::Point) => is_named(gold),
+        (Kind::Several, Kind::Point) => {
+            is_list_of(gold, |member| matches!(member.subjects.first(), Some(Subject::Expr(_))))
+        }
         (Kind::Truth | Kind::Words, Kind::Verdict)
         | (Kind::Verdict, Kind::Words | Kind::Truth)
         | (Kind::Calendar, Kind::Ratio)

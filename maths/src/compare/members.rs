@@ -45,7 +45,8 @@ impl Comparer<'_, '_> {
         if !outcome.is_equal()
             && let Some(own) = self.only_stated(members)
         {
-            let others = if let AnswerForm::List(others) = &candidate.form { Some(others) } else { None };
+            let others =
+                if let AnswerForm::List(others) = &candidate.form { Some(others) } else { None };
             let other = others.and_then(|others| self.only_stated(others)).unwrap_or(candidate);
             if !matches!(other.form, AnswerForm::List(_)) {
                 return self.answers(own, other, None);
@@ -76,8 +77,7 @@ impl Comparer<'_, '_> {
                 names.extend(algebra::variables(value.expr, self.ws));
             }
         }
-        let are_declared =
-            members.iter().filter_map(parameter).all(|name| names.contains(&name));
+        let are_declared = members.iter().filter_map(parameter).all(|name| names.contains(&name));
         (stated.next().is_none() && are_declared).then_some(only)
     }
 

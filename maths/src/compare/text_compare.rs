@@ -100,9 +100,8 @@ fn is_qualified(gold: &str, candidate: &str) -> bool {
         "having", "in", "of", "on", "over", "since", "that", "under", "when", "where", "which",
         "with",
     ];
-    const DENYING: [&str; 10] = [
-        "but", "cannot", "except", "if", "neither", "never", "no", "not", "only", "unless",
-    ];
+    const DENYING: [&str; 10] =
+        ["but", "cannot", "except", "if", "neither", "never", "no", "not", "only", "unless"];
     let is_word = gold.len() > 2 && gold.chars().all(|c| c.is_alphabetic() || " -'".contains(c));
     let Some(rest) = candidate.strip_prefix(gold).filter(|_| is_word) else {
         return false;
@@ -144,6 +143,10 @@ pub(super) fn words(text: &str) -> String {
     let bare = bare.split_once(" (").map_or(bare, |(before, _)| before);
     let noun = CLASSES.iter().find_map(|noun| bare.strip_suffix(noun)?.strip_suffix(' '));
     let bare = noun.unwrap_or(bare);
+    // "原方程无解": the equation has no solution.
+    if bare.ends_with("无解") && !bare.contains("实数") {
+        return "no solution".to_owned();
+    }
     if says_nothing_exists(bare) {
         return "does not exist".to_owned();
     }

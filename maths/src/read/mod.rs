@@ -25,6 +25,7 @@ use super::calendar;
 use super::chemistry;
 use super::expr::{Expr, Workspace};
 use super::measure;
+use super::nuclide;
 use crate::delimiters::unwrapped;
 
 use self::parse::Setting;
@@ -138,7 +139,9 @@ fn without_quotation(text: &str) -> Cow<'_, str> {
 fn as_written(text: &str, normal: &str) -> Option<Answer> {
     let prose = answer::bare(normal).and_then(|bare| answer::prose(&bare));
     let chemical = || chemistry::formula(text).map(|_| text.to_owned());
-    let is_span = |text: &str| text.contains("span") && text.contains('(') || text.contains("span\\{");
+    let is_span =
+        |text: &str| text.contains("span") && text.contains('(') || text.contains("span\\{");
+    let is_span = |text: &str| is_span(text) || nuclide::is_nuclide(text);
     let span = || is_span(text).then(|| text.to_owned());
     prose.or_else(chemical).or_else(span).map(|text| of_form(AnswerForm::Text(text)))
 }

@@ -154,7 +154,8 @@ impl Math {
         let own = gold.answer.clone().with_labels();
         let other = candidate.answer.as_ref().ok()?.clone().with_labels();
         let text = candidate.text.to_string();
-        let gold = ReadGold { text: gold.text, answer: own, label: None, has_content: true, cost: None };
+        let gold =
+            ReadGold { text: gold.text, answer: own, label: None, has_content: true, cost: None };
         let candidate = ReadCandidate::several(text, Ok(other));
         Some(self.pair((&gold, &candidate), policy, claim.explain, ws))
     }
@@ -209,7 +210,8 @@ impl Math {
         let is_amount = answer.has_unit();
         // `22.2 m/s` or `80 km/h`: the one in the unit that was asked for answers.
         let in_unit = amounts.member_in_unit_of(&answer);
-        let in_unit = in_unit.map(|member| ReadCandidate::several(candidate.text.to_string(), Ok(member)));
+        let in_unit =
+            in_unit.map(|member| ReadCandidate::several(candidate.text.to_string(), Ok(member)));
         if !amounts.has_unit() && in_unit.is_none() {
             return None;
         }
@@ -225,11 +227,13 @@ impl Math {
 /// Returns the yes or no that opens a text before its reason: "Yes, positive definite".
 fn opening_verdict(text: &str) -> Option<&str> {
     let text = text.trim_start_matches(['*', '$', ' ']);
-    let text = text.strip_prefix("\\text{").or_else(|| text.strip_prefix("\\textbf{")).unwrap_or(text);
+    let text =
+        text.strip_prefix("\\text{").or_else(|| text.strip_prefix("\\textbf{")).unwrap_or(text);
     let end = text.find(|c: char| !c.is_alphabetic())?;
     let (word, rest) = text.split_at(end);
     let is_verdict = ["yes", "no", "true", "false"].iter().any(|v| v.eq_ignore_ascii_case(word));
-    let goes_on = rest.starts_with([',', '.', ';', ':', '—', '–', '*', '}']) || rest.starts_with(" (");
+    let goes_on =
+        rest.starts_with([',', '.', ';', ':', '—', '–', '*', '}']) || rest.starts_with(" (");
     (is_verdict && goes_on).then_some(word)
 }
 

@@ -337,8 +337,11 @@ impl Math {
             // "A: knight" and "B: knave" are read together.
             Err(unread) => {
                 let joined = members.join(", ").replace("**", "");
-                let answer = read(&joined).ok().filter(|answer| answer.member_count() == members.len());
-                return answer.map(|answer| ReadCandidate::several(joined, Ok(answer))).ok_or(unread);
+                let answer =
+                    read(&joined).ok().filter(|answer| answer.member_count() == members.len());
+                return answer
+                    .map(|answer| ReadCandidate::several(joined, Ok(answer)))
+                    .ok_or(unread);
             }
         };
         // Lines of words: "**A** is a knave" and "**B** is a knight" name parts of one answer.
@@ -474,7 +477,10 @@ fn without_remark(text: &str) -> Option<&str> {
     ];
     let text = text.trim_end();
     let inside = text.strip_suffix(")}").or_else(|| text.strip_suffix(')'))?;
-    let (before, remark) = inside.rsplit_once('(')?;
+    let (before, remark) = match inside.split_once("(=") {
+        Some((before, _)) => (before, "="),
+        None => inside.rsplit_once('(')?,
+    };
     let before = before.strip_suffix("\\text{").unwrap_or(before);
     let mut words =
         remark.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
@@ -485,7 +491,12 @@ fn without_remark(text: &str) -> Option<&str> {
     };
     let has_words = words.clone().next().is_some();
     let is_apart = before.ends_with([' ', '~']);
-    (is_apart && has_words && words.all(is_word)).then(|| before.trim_end_matches([' ', '~', '\\']))
+    // `-16\cos 2t \quad (= -4x)` says the same once more.
+    let restates =
+        remark.trim_start().starts_with(['=', '≈']) || remark.trim_start().starts_with("\\approx");
+    let before = before.trim_end().strip_suffix("\\quad").unwrap_or(before);
+    (is_apart && (restates || has_words && words.all(is_word)))
+        .then(|| before.trim_end_matches([' ', '~', '\\']))
 }
 
 /// Returns words without those in brackets before others: `a hyperbola` of `a (rectangular) hyperbola`.

@@ -133,7 +133,9 @@ impl<'a> Question<'a> {
     /// Whether an angle is wanted, in no unit that is named.
     pub(super) fn wants_angle(&self) -> bool {
         let names_unit = self.says(&["degree", "radian"]);
-        !names_unit && self.words().any(|word| matches!(word, "angle" | "angles" | "winkel"))
+        !names_unit
+            && (self.says(&["求角", "的角"])
+                || self.words().any(|word| matches!(word, "angle" | "angles" | "winkel")))
     }
 
     /// Whether all members of a family are wanted, whose parameters may have any names.
@@ -225,7 +227,18 @@ impl<'a> Question<'a> {
 
     /// Whether the number of a residue class is wanted.
     pub(super) fn wants_remainder(&self) -> bool {
-        self.says(&["remainder", "residue", "modulo", "mod ", "digit", "余数", "余り", "reste", "der rest", "остаток"])
+        self.says(&[
+            "remainder",
+            "residue",
+            "modulo",
+            "mod ",
+            "digit",
+            "余数",
+            "余り",
+            "reste",
+            "der rest",
+            "остаток",
+        ])
     }
 
     /// Whether what is listed is to be put in order.
@@ -264,7 +277,8 @@ impl<'a> Question<'a> {
     /// Writes a number with the base of the gold answer, which the question asks for: `11001_2` for `11001`.
     pub(super) fn base_of(&self, gold: &str, candidate: &str) -> Option<String> {
         let (digits, base) = gold.split_once('_')?;
-        let is_numeral = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric());
+        let is_numeral =
+            |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric());
         let is_asked = is_numeral(digits.trim_start_matches('$'))
             && is_numeral(candidate)
             && self.says(&["binary", "base", "octal", "hexadecimal", "ternary"]);
@@ -326,9 +340,8 @@ impl<'a> Question<'a> {
     pub(super) fn asked_member<'t>(&self, members: &[&'t str]) -> Option<&'t str> {
         let sentence = self.lower().trim_end_matches(['?', '.', ' ', '\n']);
         let sentence = sentence.rsplit(['.', '!', '\n']).next()?;
-        let has = |name: &str| {
-            sentence.split(|c: char| !c.is_alphanumeric()).any(|word| word == name)
-        };
+        let has =
+            |name: &str| sentence.split(|c: char| !c.is_alphanumeric()).any(|word| word == name);
         let mut found = None;
         for member in members {
             let (name, rest) = member.split_once(' ')?;

@@ -28,7 +28,10 @@ impl AnswerReader<'_, '_, '_> {
         }
         at += 1;
         let noun = at;
-        while matches!(word(at), Some("real" | "numbers" | "number" | "reals" | "values" | "value" | "of")) {
+        while matches!(
+            word(at),
+            Some("real" | "numbers" | "number" | "reals" | "values" | "value" | "of")
+        ) {
             at += 1;
         }
         let is_letter = |at: usize| word(at).is_some_and(|word| word.len() == 1);

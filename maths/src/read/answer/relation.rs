@@ -323,9 +323,7 @@ impl AnswerReader<'_, '_, '_> {
     /// Reads `left = right` where the left side is no subject.
     fn equation(&mut self, left: &LexemeRange, right: &LexemeRange) -> ParseResult<Answer> {
         // Where units stand on the right, those on the left are no variables either.
-        let is_unit = |token: Token<'_>| {
-            matches!(token, Token::Word { text, style } if style == Style::Upright || text.len() > 1)
-        };
+        let is_unit = |token: Token<'_>| matches!(token, Token::Word { text, style } if style == Style::Upright || text.len() > 1);
         if self.has(right, is_unit)
             && matches!(self.value(right.clone())?, AnswerForm::Value(value) if value.unit.is_some())
             && let Ok(answer) = self.computed(left, right)

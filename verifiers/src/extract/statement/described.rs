@@ -51,7 +51,10 @@ impl Reader<'_> {
                 is_kind = true;
             } else if self.is_word(Some(piece), &["inclusive", "exclusive"]) && end.is_some() {
                 end = Some(index + 1);
-            } else if self.is_word(Some(piece), &["numbers", "number", "reals", "integers", "value", "values"]) {
+            } else if self.is_word(
+                Some(piece),
+                &["numbers", "number", "reals", "integers", "value", "values"],
+            ) {
                 if is_kind {
                     end = Some(index + 1);
                 }

@@ -94,7 +94,8 @@ pub(super) fn formula(text: &str, at: usize, window: &Range<usize>) -> Option<Ra
         operands > 1 && operators > 0 && is_arithmetic && has_number && !is_named_number(inner);
     // `x ≡ 5 (mod 7)`
     let modulus = scan.text[end..].strip_prefix(" (mod ").filter(|_| inner.contains('≡'));
-    let modulus = modulus.and_then(|rest| rest.find(')')).map_or(0, |shut| " (mod ".len() + shut + 1);
+    let modulus =
+        modulus.and_then(|rest| rest.find(')')).map_or(0, |shut| " (mod ".len() + shut + 1);
     is_formula.then_some(at..at + end + modulus)
 }
 

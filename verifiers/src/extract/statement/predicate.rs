@@ -93,9 +93,8 @@ impl Reader<'_> {
         let rest = if self.ranks(rest, &clause.pieces[verb]) { subject } else { rest };
         // "does not exist (DNE)**"
         let shut = rest.iter().rposition(|piece| piece.is_mark(')'));
-        let goes_on = shut.is_some_and(|shut| {
-            rest[shut + 1..].iter().any(|piece| piece.kind == PieceKind::Word)
-        });
+        let goes_on = shut
+            .is_some_and(|shut| rest[shut + 1..].iter().any(|piece| piece.kind == PieceKind::Word));
         let bracket = rest.iter().position(|piece| piece.is_mark('('));
         let bracket = bracket.filter(|at| *at > 0 && !goes_on);
         let rest = &rest[..bracket.unwrap_or(rest.len())];
@@ -156,9 +155,7 @@ impl Reader<'_> {
                 || self.is_word(Some(piece), &words::CONCLUDING)
         };
         let at = sentence.iter().take_while(skipped).count();
-        let word = sentence
-            .get(at)
-            .filter(|word| self.is_word(Some(word), &words::VERDICTS))?;
+        let word = sentence.get(at).filter(|word| self.is_word(Some(word), &words::VERDICTS))?;
         let marks = |piece: &&Piece| matches!(piece.kind, PieceKind::Mark('*' | '_'));
         let next = sentence[at + 1..].iter().find(|piece| !marks(piece));
         let ends = next.is_none_or(|next| {

@@ -86,7 +86,8 @@ pub(super) static PREPOSITIONS: WordList = WordList::new(&["at", "for", "on", "o
 pub(super) static POSSESSIVE: WordList = WordList::new(&["each", "her", "his", "its", "their"]);
 
 /// Words before a noun, so that "to" before them opens no purpose.
-pub(super) static DETERMINING: WordList = WordList::new(&["a", "an", "both", "each", "its", "that", "the", "this"]);
+pub(super) static DETERMINING: WordList =
+    WordList::new(&["a", "an", "both", "each", "its", "that", "the", "this"]);
 
 /// Nouns whose values a statement gives together.
 pub(super) static NAMING: WordList = WordList::new(&[
@@ -158,19 +159,37 @@ pub(super) static DESCRIBING: WordList = WordList::new(&[
 ]);
 
 /// Words of a sentence that gives a chance.
-pub(super) static CHANCE: WordList = WordList::new(&["chance", "chances", "fraction", "likelihood", "odds", "probability", "proportion"]);
+pub(super) static CHANCE: WordList = WordList::new(&[
+    "chance",
+    "chances",
+    "fraction",
+    "likelihood",
+    "odds",
+    "probability",
+    "proportion",
+]);
 
 /// Words before the number of a step.
-pub(super) static HEADING: WordList = WordList::new(&["case", "method", "part", "problem", "question", "solution", "step"]);
+pub(super) static HEADING: WordList =
+    WordList::new(&["case", "method", "part", "problem", "question", "solution", "step"]);
 
 /// Words that stand with a number in words that answers.
-pub(super) static COUNTING: WordList = WordList::new(&["altogether", "average", "exactly", "just", "needs", "precisely", "takes", "tends", "total"]);
+pub(super) static COUNTING: WordList = WordList::new(&[
+    "altogether",
+    "average",
+    "exactly",
+    "just",
+    "needs",
+    "precisely",
+    "takes",
+    "tends",
+    "total",
+]);
 
 /// Words that open a clause at the start of a statement, up to its first comma.
 pub(super) static OPENING: WordList = WordList::new(&[
-    "como", "denn", "poiché", "porque", "puisque", "weil", "perché",
-    "assuming", "because", "by", "for", "given", "had", "if", "setting", "since", "using", "when",
-    "with",
+    "como", "denn", "poiché", "porque", "puisque", "weil", "perché", "assuming", "because", "by",
+    "for", "given", "had", "if", "setting", "since", "using", "when", "with",
 ]);
 
 /// Words of a predicate that ranks its subject.
@@ -280,7 +299,8 @@ pub(super) static VERBS: WordList = WordList::new(&[
 ]);
 
 /// Words after a verb that open a reason.
-pub(super) static ADJOINING: WordList = WordList::new(&["as", "because", "by", "identically", "since", "using"]);
+pub(super) static ADJOINING: WordList =
+    WordList::new(&["as", "because", "by", "identically", "since", "using"]);
 
 /// Words that reject the value they are said of.
 pub(super) static REJECTING: WordList = WordList::new(&[
@@ -312,18 +332,20 @@ pub(super) static REJECTED: WordList = WordList::new(&[
 ]);
 
 /// Words that turn another into its opposite.
-pub(super) static DENYING: WordList = WordList::new(&["can't", "cannot", "doesn't", "isn't", "neither", "never", "no", "not"]);
+pub(super) static DENYING: WordList =
+    WordList::new(&["can't", "cannot", "doesn't", "isn't", "neither", "never", "no", "not"]);
 
 /// Words that say yes or no.
 pub(super) static VERDICTS: WordList = WordList::new(&[
-    "yes", "no", "true", "false", "sí", "si", "oui", "non", "ja", "nein", "sim", "não", "да", "Да", "нет", "Нет",
+    "yes", "no", "true", "false", "sí", "si", "oui", "non", "ja", "nein", "sim", "não", "да", "Да",
+    "нет", "Нет",
 ]);
 
 /// Words that open a sentence and name nobody.
 pub(super) static OPENERS: WordList = WordList::new(&[
-    "all", "also", "both", "each", "either", "every", "from", "he", "here", "however", "it", "its", "neither",
-    "no", "none", "now", "one", "only", "our", "she", "that", "the", "their", "then", "there", "these", "they",
-    "this", "those", "we", "what", "which", "who", "yes", "you",
+    "all", "also", "both", "each", "either", "every", "from", "he", "here", "however", "it", "its",
+    "neither", "no", "none", "now", "one", "only", "our", "she", "that", "the", "their", "then",
+    "there", "these", "they", "this", "those", "we", "what", "which", "who", "yes", "you",
 ]);
 
 /// Words that join the members of a list.
