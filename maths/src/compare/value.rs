@@ -76,23 +76,24 @@ impl Comparer<'_, '_> {
 
     /// Returns how many factors that hold a variable `expr` is written with: 3 of `2(x-1)^2(x+1)`.
     fn factor_count(&self, expr: Expr) -> usize {
-        let factor = |expr: Expr| {
-            let node = self.ws.node(expr);
-            if matches!(node, Node::Number(_) | Node::Constant(_)) {
-                return 0;
+        match self.ws.node(expr) {
+            Node::Product(factors) => {
+                factors.iter().fold(0, |sum, factor| self.factor_count(*factor).saturating_add(sum))
             }
-            if let Node::Power(_, exponent) = node
-                && let Node::Number(exponent) = self.ws.node(*exponent)
-                && exponent.is_int()
-            {
-                return usize::try_from(exponent.numerator()).unwrap_or(0);
-            }
-            1
-        };
-        if let Node::Product(factors) = self.ws.node(expr) {
-            return factors.iter().map(|expr| factor(*expr)).sum();
+            Node::Power(base, exponent) => match self.ws.node(*exponent) {
+                // What divides is no factor.
+                Node::Number(exponent) if exponent.is_int() => {
+                    let times = usize::try_from(exponent.numerator()).unwrap_or(0);
+                    self.factor_count(*base).saturating_mul(times)
+                }
+                _ => usize::from(self.holds_variable(expr)),
+            },
+            _ => usize::from(self.holds_variable(expr)),
         }
-        factor(expr)
+    }
+
+    fn holds_variable(&self, expr: Expr) -> bool {
+        !algebra::variables(expr, self.ws).is_empty()
     }
 
     /// Returns the relation of the units, or what it decides by itself.

@@ -5,10 +5,31 @@ use super::question::Question;
 /// Prefixes that make a property its opposite.
 const NEGATIONS: [&str; 7] = ["a", "dis", "im", "in", "ir", "non", "un"];
 
-/// Words that deny what a statement says.
-const DENIALS: [&str; 14] = [
-    "aren", "cannot", "doesn", "don", "fail", "fails", "false", "isn", "neither", "never", "no",
-    "non", "nor", "not",
+/// Words that deny what a statement says; `t` is the end of "isn't" and its kin.
+const DENIALS: [&str; 23] = [
+    "barely",
+    "cannot",
+    "fail",
+    "failed",
+    "fails",
+    "false",
+    "hardly",
+    "impossible",
+    "incorrect",
+    "lack",
+    "lacks",
+    "neither",
+    "never",
+    "no",
+    "nobody",
+    "non",
+    "none",
+    "nor",
+    "not",
+    "t",
+    "untrue",
+    "without",
+    "wrong",
 ];
 
 /// Words that say when something holds.

@@ -86,9 +86,24 @@ impl<'a> Question<'a> {
             "reduced fraction",
             "simplified fraction",
             "irreducible fraction",
-            "relatively prime",
-            "coprime",
-        ])
+        ]) || (self.says(&["relatively prime", "coprime"]) && self.names_quotient())
+    }
+
+    /// Whether the question writes a quotient of two letters: `m/n`, `\frac{p}{q}`.
+    fn names_quotient(&self) -> bool {
+        let text = bare(self.text);
+        let is_letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphabetic);
+        let of_frac = text.match_indices("\\frac").any(|(at, frac)| {
+            let letters = &text.as_bytes()[at + frac.len()..];
+            is_letter(letters.first()) && is_letter(letters.get(1))
+        });
+        let is_apart = |c: char| !c.is_ascii_alphanumeric() && c != '/';
+        let mut words = self.text.split(is_apart);
+        of_frac
+            || words.any(|word| {
+                matches!(word.as_bytes(), [above, b'/', below]
+                    if above.is_ascii_alphabetic() && below.is_ascii_alphabetic())
+            })
     }
 
     /// Whether a product of factors is wanted.
@@ -113,21 +128,29 @@ impl<'a> Question<'a> {
 
     /// Whether a number of percent is wanted.
     pub(super) fn wants_percent(&self) -> bool {
-        self.says(&[
-            "what percent",
-            "what per cent",
-            "which percent",
-            "how many percent",
-            "percentage",
-            "as a percent",
-            "percent increase",
-            "percent decrease",
-            "percent change",
-            "prozent",
-            "pourcentage",
-            "porcentaje",
-            "百分",
-        ])
+        if self.says(&["as a decimal", "as a fraction", "decimal form"]) {
+            return false;
+        }
+        let asks = |sentence: &str| {
+            let verbs =
+                ["what", "which", "find", "calculate", "compute", "determine", "how", "give"];
+            sentence.contains("percentage") && verbs.iter().any(|verb| sentence.contains(verb))
+        };
+        self.lower().split(['?', '!', '\n']).flat_map(|part| part.split(". ")).any(asks)
+            || self.says(&[
+                "what percent",
+                "what per cent",
+                "which percent",
+                "how many percent",
+                "as a percent",
+                "percent increase",
+                "percent decrease",
+                "percent change",
+                "prozent",
+                "pourcentage",
+                "porcentaje",
+                "百分",
+            ])
     }
 
     /// Whether an angle is wanted, in no unit that is named.
@@ -165,7 +188,26 @@ impl<'a> Question<'a> {
 
     /// Which of several is wanted: the greater, or the less.
     pub(super) fn wants_extreme(&self) -> Option<Ordering> {
-        if !self.says(&["which"]) {
+        let is_question = |at: usize| {
+            let before = self.lower()[..at].trim_end().rsplit(' ').next().unwrap_or("");
+            // `for which`, `in which` lead to a condition.
+            !matches!(
+                before,
+                "above"
+                    | "at"
+                    | "below"
+                    | "by"
+                    | "for"
+                    | "from"
+                    | "in"
+                    | "of"
+                    | "on"
+                    | "to"
+                    | "under"
+                    | "with"
+            )
+        };
+        if !self.lower().match_indices("which").any(|(at, _)| is_question(at)) {
             return None;
         }
         let found = |words: &[&str]| self.words().any(|word| words.contains(&word));
@@ -179,41 +221,34 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// Which bound of a quantity is wanted: the upper one, below which it lies, is `Less`.
-    pub(super) fn wants_bound(&self) -> Option<Ordering> {
-        let upper = [
+    /// Whether the question writes this formula.
+    pub(super) fn names(&self, formula: &str) -> bool {
+        let bare = |text: &str| bare(text).replace("\\pi", "π");
+        let formula = bare(formula);
+        !formula.is_empty() && bare(self.text).contains(&formula)
+    }
+
+    /// Which bound of a quantity is wanted: the upper one, below which it lies, is `Less`. A bound that is not
+    /// reached is no largest value.
+    pub(super) fn wants_bound(&self, is_reached: bool) -> Option<Ordering> {
+        let below = [
             "below which",
             "under which",
             "less than what",
             "below what",
-            "maximum",
-            "maximal",
-            "largest",
-            "greatest",
-            "biggest",
-            "highest",
-            "longest",
             "upper bound",
             "supremum",
-            "at most",
         ];
-        let lower = [
-            "above which",
-            "beyond which",
-            "over which",
-            "above what",
-            "minimum",
-            "minimal",
-            "smallest",
-            "lowest",
-            "shortest",
-            "fewest",
-            "lower bound",
-            "infimum",
-            "at least",
-            "least",
+        let above =
+            ["above which", "beyond which", "over which", "above what", "lower bound", "infimum"];
+        let largest = [
+            "maximum", "maximal", "largest", "greatest", "biggest", "highest", "longest", "at most",
         ];
-        match (self.says(&upper), self.says(&lower)) {
+        let smallest =
+            ["minimum", "minimal", "smallest", "lowest", "shortest", "fewest", "at least", "least"];
+        let upper = self.says(&below) || (is_reached && self.says(&largest));
+        let lower = self.says(&above) || (is_reached && self.says(&smallest));
+        match (upper, lower) {
             (true, false) => Some(Ordering::Less),
             (false, true) => Some(Ordering::Greater),
             (true, true) | (false, false) => None,
@@ -290,13 +325,25 @@ impl<'a> Question<'a> {
         self.says(&["ratio", "verhältnis", "rapport", "razón"])
     }
 
-    /// The unit in which the answer is wanted: `How many minutes`, `in km/h`.
+    /// The unit in which the answer is wanted: `How many minutes`, `in km/h`. What a sentence wants the answer
+    /// expressed in counts more than what was counted.
     pub(super) fn unit(&self) -> Option<&'a str> {
         let after = |phrase: &str| {
             let at = memchr::memmem::rfind_iter(self.text.as_bytes(), phrase.as_bytes());
-            at.map(|at| &self.text[at + phrase.len()..]).find_map(wanted_unit)
+            at.map(|at| (at, &self.text[at + phrase.len()..]))
+                .find_map(|(at, rest)| Some((at, wanted_unit(rest)?)))
         };
-        after("ow many ").or_else(|| after(" in ")).or_else(|| after("(in "))
+        let of_form = || after(" in ").or_else(|| after("(in "));
+        let Some((counted_at, counted)) = after("ow many ") else {
+            return of_form().map(|(_, unit)| unit);
+        };
+        let form = of_form().filter(|(at, _)| {
+            let sentence = self.text[..*at].rsplit(['.', '?', '!', '\n']).next().unwrap_or("");
+            let words = sentence.split(|c: char| !c.is_alphabetic()).map(str::to_ascii_lowercase);
+            let verbs = ["answer", "express", "give", "report", "state", "write"];
+            *at > counted_at && words.into_iter().any(|word| verbs.contains(&word.as_str()))
+        });
+        Some(form.map_or(counted, |(_, unit)| unit))
     }
 
     /// The number of a count of what the question asks for: 5 of `5 dozens` after `How many dozens`.
@@ -354,13 +401,23 @@ impl<'a> Question<'a> {
         found
     }
 
-    /// Whether the question writes thousands with points: `25.000 €`.
+    /// Whether the question writes thousands with points, and has another sign of a language that does:
+    /// `25.000 €`. `2.000 kg` alone is a mass to four digits.
     pub(super) fn groups_by_points(&self) -> bool {
-        self.text.match_indices(".000").any(|(at, group)| {
+        let is_group = |(at, group): (usize, &str)| {
             let before = self.text[..at].bytes().rev().take_while(u8::is_ascii_digit).count();
             let after = self.text[at + group.len()..].bytes().next();
             (1..=3).contains(&before) && after.is_none_or(|b| !b.is_ascii_digit())
-        })
+        };
+        if !self.text.match_indices(".000").any(is_group) {
+            return false;
+        }
+        let has_decimal_comma = self.text.match_indices(',').any(|(at, _)| {
+            let digits = self.text[at + 1..].bytes().take_while(u8::is_ascii_digit).count();
+            self.text[..at].ends_with(|c: char| c.is_ascii_digit()) && (1..=2).contains(&digits)
+        });
+        let is_accented = |c: char| c.is_alphabetic() && ('\u{c0}'..'\u{250}').contains(&c);
+        has_decimal_comma || self.says(&["€", "euro", "r$"]) || self.text.contains(is_accented)
     }
 
     /// Whether `candidate` is what the question gives, and not what `gold` makes of it.
@@ -449,7 +506,8 @@ pub(super) fn bare(text: &str) -> String {
     out
 }
 
-/// Whether `text` opens with the whole formula `candidate`, which is bare.
+/// Whether `text` opens with the whole formula `candidate`, which is bare, and no second one is joined to it: `1/2`
+/// of "the sum of 1/2 and 2" is given as a part.
 fn bare_start(text: &str, candidate: &str) -> bool {
     /// A formula takes at most so many bytes for each of its bare ones.
     const SPREAD: usize = 4;
@@ -460,7 +518,14 @@ fn bare_start(text: &str, candidate: &str) -> bool {
     let Some(formula) = formula(&text[..end]) else {
         return false;
     };
-    bare(formula).trim_end_matches(['.', ',', '?']) == candidate
+    // Both are parts of one text.
+    let end = formula.as_ptr() as usize - text.as_ptr() as usize + formula.len();
+    let rest = text[end..].trim_start_matches(['$', ' ', '\\', ')', ']']);
+    let is_joined = rest.strip_prefix("and ").is_some_and(|next| {
+        let word = next.split(|c: char| !c.is_alphanumeric()).next().unwrap_or("");
+        word.len() < 2 || word.bytes().all(|b| b.is_ascii_digit())
+    });
+    !is_joined && bare(formula).trim_end_matches(['.', ',', '?']) == candidate
 }
 
 /// Returns the formula at the start of `text`: between its delimiters, or up to the next word.

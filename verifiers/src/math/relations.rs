@@ -63,10 +63,14 @@ pub(super) fn wanted_side<'t>(text: &'t str, question: &Question<'_>) -> Option<
     if left.contains('=') || right.contains('=') {
         return None;
     }
-    if let Some(wanted) = question.wants_extreme() {
+    if let Some(wanted) = question.wants_extreme()
+        && question.names(left)
+        && question.names(right)
+    {
         return Some(if wanted == *order { left } else { right });
     }
-    let wanted = question.wants_bound()?;
+    let is_reached = !matches!(&text[span.clone()], "<" | ">" | "\\lt" | "\\gt");
+    let wanted = question.wants_bound(is_reached)?;
     if is_quantity(left) && wanted == *order {
         return Some(right);
     }

@@ -4,6 +4,7 @@ mod claims;
 mod hostile;
 mod laws;
 mod pairs;
+mod questions;
 mod rerender;
 mod statements;
 

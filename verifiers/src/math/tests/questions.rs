@@ -1,0 +1,111 @@
+//! What a question changes of a verdict, and what it must not.
+
+use crate::math::Math;
+use crate::{Candidate, Claim, Gold, UnitScore, Verifier};
+
+/// A row is question, gold answer, response's answer, and whether it is right.
+fn check(rows: &[(&str, &str, &str, bool)]) {
+    for (question, gold, answer, expected) in rows {
+        let claim = Claim {
+            gold: Gold::Text(gold),
+            candidate: Candidate::Text(answer),
+            question: Some(question),
+            explain: false,
+        };
+        let verdict = Math::default().verify(&claim, &mut crate::Fuel::default());
+        let is_right = matches!(&verdict, Ok(verdict) if verdict.score == UnitScore::ONE);
+        assert_eq!(is_right, *expected, "{question:?} {gold:?} {answer:?}: {verdict:?}");
+    }
+}
+
+#[test]
+fn bound_is_no_extreme_that_a_condition_names() {
+    check(&[
+        ("Find the smallest integer $n$ for which $n^2 > 20$.", "5", "n > 5", false),
+        ("Find the largest integer $n$ for which $n^2 < 64$.", "7", "n < 7", false),
+        ("Which is larger, $2^{100}$ or $3^{65}$?", "3^{65}", "3^{65} > 2^{100}", true),
+        ("Which is larger, $2^{100}$ or $3^{65}$?", "2^{100}", "3^{65} > 2^{100}", false),
+    ]);
+}
+
+#[test]
+fn unit_of_the_answer_counts_more_than_what_was_counted() {
+    let minutes = "How many hours does the trip take? Express your answer in minutes.";
+    let metres = "How many kilometers does she walk? Give the answer in meters.";
+    check(&[
+        (minutes, "90", "90 minutes", true),
+        (minutes, "90", "90 hours", false),
+        (metres, "1500", "1500 meters", true),
+        (metres, "1500", "1500 km", false),
+        ("How many minutes does the trip take?", "30", "half an hour", false),
+        ("How many minutes does the trip take?", "30", "0.5 hours", true),
+    ]);
+}
+
+#[test]
+fn denials_are_read_however_they_are_written() {
+    let question = "Is $G$ necessarily abelian?";
+    for (statement, says_yes) in [
+        ("G is abelian", true),
+        ("G is always abelian", true),
+        ("G can't be abelian", false),
+        ("G needn't be abelian", false),
+        ("G isn’t abelian", false),
+        ("It is impossible for G to be abelian", false),
+        ("G is not abelian", false),
+        ("G is non-abelian", false),
+    ] {
+        check(&[(question, "Yes", statement, says_yes), (question, "No", statement, !says_yes)]);
+    }
+}
+
+#[test]
+fn factored_forms_may_be_written_in_any_way() {
+    let question = "Factor $x^2-1$ completely.";
+    check(&[
+        (question, "(x-1)^2(x+1)^2", "((x-1)(x+1))^2", true),
+        (question, "\\frac{1}{2}(x-1)(x+1)", "\\frac{(x-1)(x+1)}{2}", true),
+        (question, "\\frac{1}{2}(x-1)(x+1)", "0.5(x-1)(x+1)", true),
+        (question, "2(x-1)(x+1)", "[(x-1)(x+1)]\\cdot 2", true),
+        (question, "2(x-1)(x+1)", "2(x^2-1)", false),
+        (question, "(x-1)(x+1)", "x^2-1", false),
+        (
+            question,
+            "(x-1)^{18446744073709551615}(x+1)^{18446744073709551615}",
+            "(x-1)^{18446744073709551615}(x+1)^{18446744073709551615}",
+            true,
+        ),
+    ]);
+}
+
+#[test]
+fn percentages_count_as_numbers_where_one_is_asked_for() {
+    let other = "The percentage of defective items is 5%. What is the probability, as a decimal, that an item is defective?";
+    check(&[
+        (other, "0.05", "0.05\\%", false),
+        ("What percentage of the students passed?", "80", "80\\%", true),
+        ("Find the percentage of students who passed.", "80", "80\\%", true),
+        ("By what percent did the price rise?", "20", "20\\%", true),
+    ]);
+}
+
+#[test]
+fn formulas_of_the_question_are_answers_where_they_are_not_its_task() {
+    let lowest =
+        "Find $m+n$ if $p=\\frac{m}{n}$ with $m$ and $n$ relatively prime; give $\\frac{m}{n}$.";
+    check(&[
+        ("What is the sum of $1.5$ and $0$?", "\\frac{3}{2}", "1.5", true),
+        ("Find the product of $1/2$ and $2$, then halve it.", "0.5", "1/2", true),
+        ("Simplify $\\frac{6}{8}$.", "\\frac{3}{4}", "\\frac{6}{8}", false),
+        ("Two coprime numbers are drawn. What is the probability?", "23/36", "46/72", true),
+        (lowest, "\\frac{23}{36}", "\\frac{46}{72}", false),
+    ]);
+}
+
+#[test]
+fn points_group_thousands_in_languages_that_write_so() {
+    check(&[
+        ("A 2.000 kg block falls. Find its energy in J.", "1250", "1.250", false),
+        ("Ein Auto kostet 25.000 €. Was kosten zwei?", "50000", "50.000", true),
+    ]);
+}
