@@ -15,6 +15,7 @@ mod outcome;
 mod piecewise;
 mod region;
 mod renamed;
+mod rounded;
 mod subject;
 mod subspace;
 mod text_compare;

@@ -298,58 +298,6 @@ impl Comparer<'_, '_> {
         Ok(outcome)
     }
 
-    /// Decides whether the gold answer is a measured amount, a decimal of at least three significant digits
-    /// with a unit or a percent sign, and `expr`, the candidate in its unit, rounds to it.
-    fn rounds_to(
-        &mut self,
-        gold: &Value,
-        candidate: &Value,
-        expr: Expr,
-    ) -> Result<bool, Exhausted> {
-        let is_measured = gold.unit.is_some() || gold.is_percent;
-        let Some(last) = gold.last_digit.filter(|last| is_measured && (-40..0).contains(last))
-        else {
-            return Ok(false);
-        };
-        // A decimal of as few digits is another one.
-        let is_coarse = candidate.last_digit.is_some_and(|other| other >= last);
-        if is_coarse && expr == candidate.expr {
-            return Ok(false);
-        }
-        let Some(value) = algebra::rational(gold.expr, self.ws)? else {
-            return Ok(false);
-        };
-        let unit = number::power_of_ten(last);
-        if value.abs() < &unit * RBig::from(100u16) {
-            return Ok(false);
-        }
-        self.is_near(gold.expr, expr, &(unit / UBig::from(2u8)))
-    }
-
-    /// Decides whether `expr`, the candidate in the gold answer's unit, is a decimal of at least four
-    /// significant digits that the gold value rounds to.
-    fn rounds(&mut self, gold: &Value, candidate: &Value, expr: Expr) -> Result<bool, Exhausted> {
-        /// Decimals of more digits are compared exactly.
-        const MAX_DIGITS: i32 = 40;
-        let is_written = expr == candidate.expr;
-        let Some(last) = candidate.last_digit.filter(|last| is_written && last.abs() <= MAX_DIGITS)
-        else {
-            return Ok(false);
-        };
-        // A gold answer that is a decimal of as few digits is no longer one.
-        if gold.last_digit.is_some_and(|own| own >= last) {
-            return Ok(false);
-        }
-        let Some(value) = algebra::rational(expr, self.ws)? else {
-            return Ok(false);
-        };
-        let unit = number::power_of_ten(last);
-        if value.abs() < &unit * RBig::from(1000u16) {
-            return Ok(false);
-        }
-        self.is_near(gold.expr, expr, &(unit / UBig::from(2u8)))
-    }
-
     /// Decides whether `expr` lies within the tolerance of the gold value, by proof.
     fn is_within(
         &mut self,
@@ -386,7 +334,12 @@ impl Comparer<'_, '_> {
     }
 
     /// Decides whether two values are no further apart than `bound`, by proof.
-    fn is_near(&mut self, gold: Expr, expr: Expr, bound: &RBig) -> Result<bool, Exhausted> {
+    pub(super) fn is_near(
+        &mut self,
+        gold: Expr,
+        expr: Expr,
+        bound: &RBig,
+    ) -> Result<bool, Exhausted> {
         let values = (algebra::rational(gold, self.ws)?, algebra::rational(expr, self.ws)?);
         if let (Some(own), Some(other)) = values {
             let digits = digits(&own) + digits(&other) + digits(bound);

@@ -13,6 +13,7 @@ mod label;
 mod question;
 mod relations;
 mod report;
+mod shorter;
 mod sides;
 pub mod steps;
 
@@ -28,6 +29,7 @@ use crate::{
 };
 
 pub use self::convert::{NotConverted, convert};
+use self::shorter::{last_conclusion, last_sides, without_middle_brackets, without_remark};
 use self::sides::{Candidates, ReadCandidate, ReadGold};
 pub use maths::{
     BadBound, Bound, LogBase, POLICIES, PhysicalConstant, Policy, Tolerance, Undecided,
@@ -459,85 +461,6 @@ impl Math {
             },
         }
     }
-}
-
-/// Returns `text` without the words in brackets at its end: `0.60 N` of `0.60 N (repulsive)`. Words that take
-/// the answer back stay.
-fn without_remark(text: &str) -> Option<&str> {
-    const RETRACTIONS: [&str; 9] = [
-        "extraneous",
-        "false",
-        "impossible",
-        "incorrect",
-        "invalid",
-        "no",
-        "not",
-        "rejected",
-        "wrong",
-    ];
-    let text = text.trim_end();
-    let inside = text.strip_suffix(")}").or_else(|| text.strip_suffix(')'))?;
-    let (before, remark) = match inside.split_once("(=") {
-        Some((before, _)) => (before, "="),
-        None => inside.rsplit_once('(')?,
-    };
-    let before = before.strip_suffix("\\text{").unwrap_or(before);
-    let mut words =
-        remark.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
-    let is_word = |word: &str| {
-        word.len() > 2
-            && word.bytes().all(|b| b.is_ascii_lowercase())
-            && !RETRACTIONS.contains(&word)
-    };
-    let has_words = words.clone().next().is_some();
-    let is_apart = before.ends_with([' ', '~']);
-    // `-16\cos 2t \quad (= -4x)` says the same once more.
-    let restates =
-        remark.trim_start().starts_with(['=', '≈']) || remark.trim_start().starts_with("\\approx");
-    let before = before.trim_end().strip_suffix("\\quad").unwrap_or(before);
-    (is_apart && (restates || has_words && words.all(is_word)))
-        .then(|| before.trim_end_matches([' ', '~', '\\']))
-}
-
-/// Returns words without those in brackets before others: `a hyperbola` of `a (rectangular) hyperbola`.
-fn without_middle_brackets(text: &str) -> Option<String> {
-    let (before, rest) = text.split_once('(')?;
-    let (inner, after) = rest.split_once(") ")?;
-    let are_words = |text: &str| text.chars().all(|c| c.is_alphabetic() || c == ' ' || c == '-');
-    (before.ends_with(' ') && are_words(before) && are_words(inner) && are_words(after))
-        .then(|| format!("{before}{after}"))
-}
-
-/// Returns what follows the last arrow of a text that concludes: `pH = 3` of `[H⁺] = 10⁻³ ⇒ pH = 3`.
-fn last_conclusion(text: &str) -> Option<&str> {
-    let arrows = ["⇒", "⟹", "\\Rightarrow", "\\implies", "\\Longrightarrow", "=>"];
-    let ends = arrows.iter().filter_map(|arrow| text.rfind(arrow).map(|at| at + arrow.len()));
-    ends.max().map(|end| text[end..].trim()).filter(|rest| !rest.is_empty())
-}
-
-/// Returns the last two sides of a chain of equalities or of a congruence of which another one may be what cannot
-/// be read: `\mathbf k` and `(0, 0, 1)` of `\mathbf a \times \mathbf b = \mathbf k = (0, 0, 1)`.
-fn last_sides(text: &str) -> Option<[&str; 2]> {
-    let signs = ["=", "≡", "\\equiv"];
-    let last = |text: &str| {
-        let places = signs.iter().filter_map(|sign| text.rfind(sign).map(|at| (at, sign.len())));
-        places.max()
-    };
-    let (at, length) = last(text)?;
-    let (chain, after) = (&text[..at], text[at + length..].trim());
-    let before = last(chain).map_or(chain, |(at, length)| &chain[at + length..]);
-    let is_other = chain.contains(['<', '>', '≤', '≥', '≠', '≈'])
-        || chain.ends_with(['!', ':'])
-        || ["\\leq", "\\geq", "\\le ", "\\ge ", "\\ne", "\\approx", "\\text"]
-            .iter()
-            .any(|sign| chain.contains(sign));
-    let counts = |sign: &str| after.matches(sign).count();
-    let is_whole = counts("{") == counts("}")
-        && counts("(") == counts(")")
-        && counts("\\begin") == counts("\\end")
-        && !after.contains(", ");
-    (!is_other && is_whole && !chain.trim().is_empty() && !after.is_empty())
-        .then_some([before, after])
 }
 
 /// Returns whether a decimal point between digits stands in `text`.

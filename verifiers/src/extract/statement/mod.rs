@@ -23,6 +23,7 @@ mod words;
 
 use std::ops::Range;
 
+pub(super) use self::parts::named_from;
 use self::pieces::{Piece, PieceKind, pieces, with_unit};
 use self::sentences::sentences;
 use self::words::Words;
@@ -213,24 +214,6 @@ pub(super) fn without_remarks(text: &str, span: Range<usize>) -> Range<usize> {
     }
 }
 
-/// Returns where the last name of an extremum or the like stands in `line`, with no digit behind it.
-pub(super) fn named_from(line: &str) -> Option<usize> {
-    let mut end = line.len();
-    while let Some(last) = line[..end].rfind(char::is_alphabetic) {
-        let word = line[..last].rfind(|c: char| !c.is_alphabetic());
-        let start = word.map_or(0, |at| at + line[at..].chars().next().map_or(1, char::len_utf8));
-        let stop = last + line[last..].chars().next().map_or(1, char::len_utf8);
-        if line[stop..end].contains(|c: char| c.is_numeric()) {
-            return None;
-        }
-        if words::NAMING.have(&line[start..stop]) {
-            return Some(start);
-        }
-        end = start;
-    }
-    None
-}
-
 /// Returns the end of `part` from the start of a line on, or of a sentence in a long line.
 fn window(text: &str, part: &Range<usize>) -> Range<usize> {
     let mut start = part.end.saturating_sub(MAX_WINDOW).max(part.start);
@@ -345,29 +328,6 @@ impl<'t> Reader<'t> {
             readings.extend(self.scores(clause.pieces).map(|span| vec![span]));
         }
         readings
-    }
-
-    /// Returns the equations among the readings of a sentence, where none of these has several members: "a vertical
-    /// asymptote at x = 1 and a horizontal one at y = 2".
-    fn equations_of(
-        &self,
-        readings: &[Vec<Range<usize>>],
-        sentence: &[Piece],
-    ) -> Option<Vec<Range<usize>>> {
-        let from = sentence.first()?.span.start;
-        let mut found = Vec::new();
-        for reading in readings {
-            let [only] = reading.as_slice() else {
-                return None;
-            };
-            let text = &self.text[only.clone()];
-            if only.start >= from && text.matches('=').count() == 1 && !text.contains(['<', '>']) {
-                found.push(only.clone());
-            }
-        }
-        found.sort_by_key(|span| span.start);
-        found.dedup();
-        (found.len() > 1).then_some(found)
     }
 
     /// Returns whether a clause speaks of the value before it: "which is not valid".

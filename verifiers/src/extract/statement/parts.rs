@@ -199,4 +199,45 @@ impl Reader<'_> {
         let value = clause.get(verb.map_or(from, |verb| verb + 1)).filter(|p| p.is_value())?;
         Some(clause[at].span.start..value.span.end)
     }
+
+    /// Returns the equations among the readings of a sentence, where none of these has several members: "a vertical
+    /// asymptote at x = 1 and a horizontal one at y = 2".
+    pub(super) fn equations_of(
+        &self,
+        readings: &[Vec<Range<usize>>],
+        sentence: &[Piece],
+    ) -> Option<Vec<Range<usize>>> {
+        let from = sentence.first()?.span.start;
+        let mut found = Vec::new();
+        for reading in readings {
+            let [only] = reading.as_slice() else {
+                return None;
+            };
+            let text = &self.text[only.clone()];
+            if only.start >= from && text.matches('=').count() == 1 && !text.contains(['<', '>']) {
+                found.push(only.clone());
+            }
+        }
+        found.sort_by_key(|span| span.start);
+        found.dedup();
+        (found.len() > 1).then_some(found)
+    }
+}
+
+/// Returns where the last name of an extremum or the like stands in `line`, with no digit behind it.
+pub(in crate::extract) fn named_from(line: &str) -> Option<usize> {
+    let mut end = line.len();
+    while let Some(last) = line[..end].rfind(char::is_alphabetic) {
+        let word = line[..last].rfind(|c: char| !c.is_alphabetic());
+        let start = word.map_or(0, |at| at + line[at..].chars().next().map_or(1, char::len_utf8));
+        let stop = last + line[last..].chars().next().map_or(1, char::len_utf8);
+        if line[stop..end].contains(|c: char| c.is_numeric()) {
+            return None;
+        }
+        if words::NAMING.have(&line[start..stop]) {
+            return Some(start);
+        }
+        end = start;
+    }
+    None
 }
