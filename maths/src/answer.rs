@@ -36,14 +36,17 @@ impl Answer {
         };
         let mut flat = Vec::with_capacity(members.len());
         for member in members {
-            match member.form {
-                AnswerForm::List(parts) if parts.iter().all(|part| part.subjects.is_empty()) => {
-                    let subjects = &member.subjects;
-                    flat.extend(
-                        parts.into_iter().map(|part| Self { subjects: subjects.clone(), ..part }),
-                    );
+            let is_plain = |part: &Self| part.subjects.is_empty();
+            let Self { subjects, form, notes } = member;
+            if let AnswerForm::List(parts) = form {
+                if parts.iter().all(is_plain) {
+                    let with_subjects = |part| Self { subjects: subjects.clone(), ..part };
+                    flat.extend(parts.into_iter().map(with_subjects));
+                } else {
+                    flat.push(Self { subjects, form: AnswerForm::List(parts), notes });
                 }
-                form => flat.push(Self { form, ..member }),
+            } else {
+                flat.push(Self { subjects, form, notes });
             }
         }
         Self { form: AnswerForm::List(flat), ..self }

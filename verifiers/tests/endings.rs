@@ -12,7 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use verifiers::extract::{self, AnswerPolicy, ExtractedTexts};
 use verifiers::math::Math;
-use verifiers::{Candidate, Claim, Fuel, Gold, UnitScore, Verifier};
+use verifiers::{
+    Candidate, Certainty, Claim, Fuel, Gold, UnitScore, Verdict, Verifier, VerifyError,
+};
 
 const ROWS: &str = include_str!("endings/rows.txt");
 
@@ -54,13 +56,16 @@ fn ending(line: &str) -> Ending<'_> {
     Ending { kind, is_right: sign == "+", gold, response }
 }
 
-fn is_accepted(question: Option<&str>, gold: &str, response: &str) -> bool {
+fn judged(question: Option<&str>, gold: &str, response: &str) -> Result<Verdict, VerifyError> {
     let found = extract::answer(response, &AnswerPolicy::default());
     let texts = found.map(|found| found.texts(response));
     let candidate = texts.as_ref().map_or(Candidate::Missing, ExtractedTexts::candidate);
     let claim = Claim { gold: Gold::Text(gold), candidate, question, explain: false };
-    let verdict = Math::default().verify(&claim, &mut Fuel::default());
-    matches!(verdict, Ok(verdict) if verdict.score == UnitScore::ONE)
+    Math::default().verify(&claim, &mut Fuel::default())
+}
+
+fn is_accepted(question: Option<&str>, gold: &str, response: &str) -> bool {
+    matches!(judged(question, gold, response), Ok(verdict) if verdict.score == UnitScore::ONE)
 }
 
 /// Judges rows by kind; returns how many near misses and right answers each kind has.
@@ -113,6 +118,31 @@ fn sets_are_judged_as_labelled_but_for_open_rows() {
         }
         assert_eq!(rejected, open_rows(name, "rejected"), "{name}: rejected, and listed as such");
         assert_eq!(accepted, open_rows(name, "accepted"), "{name}: accepted, and listed as such");
+    }
+}
+
+/// The rows that a cascade hands on to its next part are those of docs/real-data.md.
+#[test]
+fn shares_that_go_on_are_those_of_the_page() {
+    let page = include_str!("../../docs/real-data.md");
+    for (name, rows) in SETS {
+        let rows: Vec<Value> =
+            rows.lines().map(|line| serde_json::from_str(line).expect("a row is JSON")).collect();
+        let (mut handed_on, mut right) = (0, 0);
+        for row in &rows {
+            let text = |field: &str| row[field].as_str().expect("a row has its texts");
+            let judged = judged(Some(text("question")), text("gold"), text("response"));
+            let goes_on = match judged {
+                Ok(verdict) => {
+                    verdict.score != UnitScore::ONE && verdict.certainty == Certainty::Presumed
+                }
+                Err(error) => matches!(error, VerifyError::Undecided(_)),
+            };
+            handed_on += usize::from(goes_on);
+            right += usize::from(goes_on && row["correct"] == true);
+        }
+        let line = format!("| endings, {name} | {} | {handed_on} | {right} |", rows.len());
+        assert!(page.contains(&line), "docs/real-data.md lacks the row\n{line}");
     }
 }
 

@@ -115,7 +115,8 @@ impl Math {
             let interval = self.read_candidate(&interval, ws);
             return self.pair((gold, &interval), policy, claim.explain, ws);
         }
-        let is_none = text.strip_prefix("no ").is_some() || text.starts_with("none");
+        let plain = text.strip_prefix("\\text{").unwrap_or(text);
+        let is_none = plain.starts_with("no ") || plain.starts_with("none");
         if is_none && gold.answer.is_value() && question.wants_number() {
             let zero = self.read_candidate("0", ws);
             return self.pair((gold, &zero), policy, claim.explain, ws);
