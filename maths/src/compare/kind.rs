@@ -102,7 +102,7 @@ pub fn are_alike(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool 
             is_list_of(gold, |member| matches!(member.subjects.first(), Some(Subject::Expr(_))))
         }
         (Kind::Truth | Kind::Words, Kind::Verdict)
-        | (Kind::Verdict, Kind::Words | Kind::Truth)
+        | (Kind::Verdict, Kind::Words)
         | (Kind::Calendar, Kind::Ratio)
         | (Kind::Ratio, Kind::Calendar) => true,
         (Kind::Equation, Kind::Amount) => !candidate.subjects.is_empty(),

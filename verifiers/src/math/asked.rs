@@ -49,6 +49,7 @@ impl Math {
     }
 
     /// Compares one gold answer with what was read of a response, as the question asks for it.
+    #[expect(clippy::too_many_lines, reason = "what a question may ask for, one after the other")]
     pub(super) fn asked(
         &self,
         gold: &ReadGold<'_>,

@@ -76,6 +76,6 @@ pub(super) fn last_sides(text: &str) -> Option<[&str; 2]> {
         && counts("(") == counts(")")
         && counts("\\begin") == counts("\\end")
         && !after.contains(", ");
-    (!is_other && is_whole && !chain.trim().is_empty() && !after.is_empty())
+    (!is_other && is_whole && !before.trim().is_empty() && !after.is_empty())
         .then_some([before, after])
 }

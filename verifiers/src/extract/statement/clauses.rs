@@ -7,6 +7,7 @@ use super::{Clause, Rank, Reader, holds_condition, words};
 
 impl Reader<'_> {
     /// Parts a sentence into clauses.
+    #[expect(clippy::too_many_lines, reason = "one arm for each way in which a clause ends")]
     pub(super) fn clauses<'p>(&self, sentence: &'p [Piece]) -> Vec<Clause<'p>> {
         let mut clauses = Vec::new();
         let mut rank = self.opening_rank(sentence);

@@ -93,6 +93,7 @@ struct Reader<'t> {
 }
 
 /// Returns what `part` states last.
+#[expect(clippy::too_many_lines, reason = "readings in their order, one after the other")]
 pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
     let window = window(text, part);
     let Some(pieces) = pieces(text, &window) else {
