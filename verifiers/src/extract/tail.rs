@@ -158,7 +158,7 @@ fn sentence_around(text: &str, line: Range<usize>, core: &Range<usize>) -> Range
         let from = range.start;
         memchr::memchr_iter(b'.', text[range].as_bytes()).map(move |at| from + at)
     };
-    let start = stops(line.start..core.start).filter(|at| ends(*at)).next_back();
+    let start = stops(line.start..core.start).rfind(|at| ends(*at));
     let end = stops(core.end..line.end).find(|at| ends(*at));
     start.map_or(line.start, |at| at + 2)..end.unwrap_or(line.end)
 }
