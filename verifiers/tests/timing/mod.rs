@@ -18,14 +18,14 @@ pub(crate) fn print(name: &str, count: usize, judge: impl Fn(usize)) {
     }
     let all: u128 = best.iter().map(|(time, _)| time).sum();
     best.sort_unstable();
-    let at = |share: f64| best[((count - 1) as f64 * share) as usize].0 as f64 / 1000.0;
+    let at = |per_mille: usize| best[(count - 1) * per_mille / 1000].0 as f64 / 1000.0;
     println!(
         "{name}: {count} pairs, {:.0} pairs/s, p50 {:.1} µs, p90 {:.1} µs, p99 {:.1} µs, worst {:.1} µs",
         count as f64 * 1e9 / all as f64,
-        at(0.5),
-        at(0.9),
-        at(0.99),
-        at(1.0)
+        at(500),
+        at(900),
+        at(990),
+        at(1000)
     );
     let slowest: Vec<String> = best
         .iter()
