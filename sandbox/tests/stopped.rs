@@ -46,8 +46,8 @@ fn stopped_forker_costs_its_worker_and_no_submission() {
             outputs.push(String::from_utf8(report.expect("a worker").stdout).expect("text"));
             let stopped: Vec<String> = leaves().iter().map(u32::to_string).collect();
             assert!(!stopped.is_empty(), "a process forks");
-            let stop = Command::new("kill").arg("-STOP").args(&stopped).status();
-            assert!(stop.is_ok_and(|status| status.success()), "{stopped:?}");
+            // Of those that have ended meanwhile it says so.
+            Command::new("kill").arg("-STOP").args(&stopped).status().expect("kill is installed");
         }
         send.send(outputs).expect("the test listens");
     });
