@@ -40,7 +40,9 @@ fn sandbox() -> Option<Sandbox> {
 
 fn policy() -> VerilogPolicy {
     let cpu = Duration::from_secs(1);
-    let limits = Limits { memory_bytes: 512 << 20, ..Limits::with_cpu(cpu) };
+    // A simulation does not sleep: on a loaded machine too it is processor time that ends it.
+    let wall = Duration::from_mins(2);
+    let limits = Limits { wall, memory_bytes: 512 << 20, ..Limits::with_cpu(cpu) };
     VerilogPolicy { limits, ..VerilogPolicy::default() }
 }
 
