@@ -152,7 +152,7 @@ fn missing_tool_is_named_with_its_package() {
         "own.toml",
         format!("[[scorer]]\nname = \"own\"\nkind = \"code\"\npython = \"{python}\"\n"),
     );
-    let task = r#"{"response": "x", "reference": {"language": "LANGUAGE", "tests": [{"stdin": "", "stdout": ""}]}}"#;
+    let task = r#"{"prompt": "p", "response": "x", "reference": {"language": "LANGUAGE", "tests": [{"stdin": "", "stdout": ""}]}}"#;
     let languages = ["c", "cpp", "javascript", "bash", "rust"];
     let tasks: String =
         languages.iter().map(|language| task.replace("LANGUAGE", language) + "\n").collect();

@@ -10,7 +10,7 @@ use crate::code::limit_verdict;
 /// What became of a proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Equivalence {
-    /// None was asked for, or the simulation had decided.
+    /// The policy does not try, or the simulation had decided.
     NotTried,
     /// Yosys found the modules equal where the outputs of the golden one are known.
     Proven,
