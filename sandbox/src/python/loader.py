@@ -5,15 +5,19 @@ import marshal
 import os
 
 
-def read_sources():
-    """The texts of a frame, which has its length in bytes before it and null bytes between them."""
-    size, data = int.from_bytes(os.read(0, 4), "little"), b""
+def read(size):
+    data = b""
     while len(data) < size:
         part = os.read(0, size - len(data))
         if not part:
             os._exit(1)
         data += part
-    return data.decode().split("\0")
+    return data
+
+
+def read_sources():
+    """The texts of a frame, which has its length in bytes before it and null bytes between them."""
+    return read(int.from_bytes(read(4), "little")).decode().split("\0")
 
 
 def receive_programs():
