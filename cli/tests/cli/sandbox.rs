@@ -162,7 +162,8 @@ fn missing_tool_is_named_with_its_package() {
     let mut run = command(args.into_iter().chain(["--explain"]));
     // No tool is found there.
     let run = run.current_dir(folder.path("")).env("PATH", folder.path(""));
-    Ran::from(run.output().expect("it starts"));
+    let output = run.output().expect("it starts");
+    assert!(output.status.code().is_some(), "{output:?}");
     for (row, package) in
         folder.rows("scored.jsonl").iter().zip(["gcc", "g++", "nodejs", "bash", "rustc"])
     {
