@@ -123,12 +123,14 @@ pub(super) fn add(terms: &mut Terms, variable: usize, factor: RBig) {
     }
 }
 
-/// A decimal with an optional exponent, or a fraction of integers; exact.
+/// A decimal with an optional exponent, or a fraction of two; exact.
 pub(super) fn number(text: &str) -> Option<RBig> {
-    if let Some((top, bottom)) = text.split_once('/') {
-        let (top, bottom) = (number(top.trim())?, number(bottom.trim())?);
-        return (bottom != RBig::ZERO).then(|| top / bottom);
-    }
+    let Some((top, bottom)) = text.split_once('/') else { return decimal(text) };
+    let (top, bottom) = (decimal(top.trim())?, decimal(bottom.trim())?);
+    (bottom != RBig::ZERO).then(|| top / bottom)
+}
+
+fn decimal(text: &str) -> Option<RBig> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()?),
         None => (text, 0),

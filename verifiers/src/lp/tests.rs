@@ -153,6 +153,30 @@ fn answers_are_judged_by_the_program() {
     }
 }
 
+/// Numbers that a response writes to exhaust the reader of them are no numbers.
+#[test]
+fn hostile_numbers_are_unread() {
+    for text in [
+        format!("{}1", "1/".repeat(100_000)),
+        "1/2/3".to_owned(),
+        "1//2".to_owned(),
+        "1/0".to_owned(),
+        "1e65".to_owned(),
+        "1e-65".to_owned(),
+        "9".repeat(65),
+    ] {
+        assert_eq!(number(&text), None, "{text:.40}");
+        let verifier = LpVerifier::new(&LpConfig::default()).expect("a tolerance");
+        let candidate = format!("x = {text}");
+        let found = outcome(&verifier, &json!(PLAN), Some(&candidate));
+        assert_eq!(found, (0.0, "answer_unread"), "{text:.40}");
+        let model = format!("max {text} x\nst\nx <= 1");
+        assert!(read_model(&model).is_err(), "{text:.40}");
+    }
+    assert_eq!(number(" 3 / 6 "), number("0.5"));
+    assert_eq!(number("-1e-64/1e64").map(|value| value < RBig::ZERO), Some(true));
+}
+
 #[test]
 fn malformed_models_are_refused_with_their_line() {
     for (text, line, message) in [
