@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::metered::{Meter, Metered, Prices, View};
 use super::parse::Document;
 use super::refusal::Refusal;
-use super::syntax::{Syntax, typed_by};
+use super::syntax::{Syntax, depth_of, typed_by};
 use super::weigh::{self, SchemaCost};
 use crate::Fuel;
 use crate::pattern::cost::SIZE_LIMIT;
@@ -86,7 +86,8 @@ impl Schema {
     pub(super) fn check(&self, document: &Document, fuel: &mut Fuel, explain: bool) -> Validation {
         let Some(types) = &self.types else { return self.check_typed(document, fuel, explain) };
         let value = typed_by(document.value.clone(), types);
-        let document = Document { value, depth: document.depth + 1 };
+        // An array that a type makes is a level more.
+        let document = Document { depth: depth_of(&value), value };
         self.check_typed(&document, fuel, explain)
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Document, Malformed, within_depth};
+use super::{Document, Malformed, depth_of, within_depth};
 use crate::tool_calls::read_calls;
 
 pub(super) fn parse(text: &str) -> Result<Document, Malformed> {
@@ -12,17 +12,9 @@ pub(super) fn parse(text: &str) -> Result<Document, Malformed> {
         calls.push(json!({"name": call.name, "arguments": call.arguments}));
     }
     let value = Value::Array(calls);
-    let depth = depth(&value);
+    // The parser of JSON bounds how deep arguments nest.
+    let depth = depth_of(&value);
     within_depth(value, depth)
-}
-
-/// The parser of JSON bounds how deep arguments nest.
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
-    }
 }
 
 /// The schema of calls of `tools`, as OpenAI's requests list them: at least one call, each of a tool

@@ -114,6 +114,15 @@ impl Malformed {
     }
 }
 
+/// Containers within each other.
+pub(super) fn depth_of(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth_of).max().unwrap_or(0),
+        Value::Object(fields) => 1 + fields.values().map(depth_of).max().unwrap_or(0),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
+}
+
 /// The document of a value that nests `depth` containers.
 fn within_depth(value: Value, depth: usize) -> Result<Document, Malformed> {
     if depth > MAX_DEPTH {

@@ -126,6 +126,7 @@ fn texts_get_the_types_that_a_schema_names() {
         "properties": {
             "n": {"type": "integer"}, "b": {"type": ["boolean", "null"]}, "s": {"type": "string"},
             "either": {"type": ["number", "string"]}, "list": {"type": "array", "items": {"$ref": "#/$defs/n"}},
+            "lists": {"type": "array", "items": {"type": "array", "items": {"type": "number"}}},
         },
         "additionalProperties": {"type": "number"},
         "$defs": {"n": {"type": "number"}, "loop": {"$ref": "#/$defs/loop"}},
@@ -139,9 +140,14 @@ fn texts_get_the_types_that_a_schema_names() {
         (json!({"b": "", "list": "1.5"}), json!({"b": null, "list": [1.5]})),
         (json!({"list": ["1", "2"]}), json!({"list": [1, 2]})),
         (json!({"list": ""}), json!({"list": []})),
+        (json!({"lists": "1"}), json!({"lists": ["1"]})),
+        (json!({"lists": ["1", ["2"]]}), json!({"lists": [[1], [2]]})),
     ] {
         assert_eq!(typed_by(value.clone(), &schema), expected, "{value}");
     }
     let looping = json!({"$ref": "#/$defs/loop", "$defs": schema["$defs"]});
     assert_eq!(typed_by(json!("1"), &looping), json!("1"));
+    let within = json!({"type": "array", "items": {"$ref": "#"}});
+    assert_eq!(typed_by(json!("1"), &within), json!(["1"]));
+    assert_eq!(typed_by(json!([{"a": "1"}]), &within), json!([[{"a": "1"}]]));
 }

@@ -13,11 +13,21 @@ pub(in super::super) fn typed_by(value: Value, schema: &Value) -> Value {
 
 fn typed(value: Value, schema: &Value, root: &Value) -> Value {
     let Some(fields) = resolved(schema, root) else { return value };
-    if is_only(fields, "array") && !value.is_array() {
-        // An element that is there once, or an empty one around none.
-        let items = if value == "" { Vec::new() } else { vec![value] };
-        return typed(Value::Array(items), schema, root);
+    if !is_only(fields, "array") || value.is_array() {
+        return fitted(value, fields, root);
     }
+    // An element that is there once, or an empty one around none. It stays the member of one array
+    // even if its own schema names one: that schema may be the same.
+    let part = fields.get("items").and_then(|part| resolved(part, root));
+    let member = |value| match part {
+        Some(part) => fitted(value, part, root),
+        None => value,
+    };
+    Value::Array(if value == "" { Vec::new() } else { vec![member(value)] })
+}
+
+/// A value, whose members are [`typed`].
+fn fitted(value: Value, fields: &Map<String, Value>, root: &Value) -> Value {
     match value {
         Value::Object(object) => {
             let known = |key: &str| fields.get("properties").and_then(|known| known.get(key));

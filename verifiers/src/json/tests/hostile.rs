@@ -167,6 +167,22 @@ fn validation_stays_within_a_small_stack() {
         .expect("the checks hold");
 }
 
+/// Arrays that the types of a schema make count as levels of the document.
+#[test]
+fn untyped_documents_stay_within_a_small_stack() {
+    let within = json!({"type": "array", "items": {"$ref": "#"}});
+    let config = |schema: &Value, syntax| verifier(json!({"schema": schema, "syntax": syntax}));
+    let csv = config(&within, "csv");
+    assert_eq!(outcome(&csv, &json!(null), Some("a\n1\n")), MISMATCH);
+    let xml = json!({"type": "array", "items": {"additionalProperties": {"$ref": "#"}}});
+    let deep = |n: usize| format!("{}1{}", "<a>".repeat(n), "</a>".repeat(n));
+    for n in [1, 30, 60, 63, 64] {
+        let expected =
+            if n > 63 { (0.0, "structured_malformed") } else { (1.0, "structured_valid") };
+        assert_eq!(outcome(&config(&xml, "xml"), &json!(null), Some(&deep(n))), expected, "{n}");
+    }
+}
+
 fn documents() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!(null)),
