@@ -4,6 +4,9 @@ use serde_json::{Map, Value};
 
 use super::{Document, Malformed};
 
+/// Bytes of names that the rows may have for each byte of the text: every row gets all of them.
+const MAX_NAME_BYTES_PER_BYTE: usize = 64;
+
 pub(super) fn parse(text: &str) -> Result<Document, Malformed> {
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
     let mut records = reader.records().map(|record| {
@@ -19,9 +22,16 @@ pub(super) fn parse(text: &str) -> Result<Document, Malformed> {
     if let Some(name) = header.iter().find(|name| !seen.insert(*name)) {
         return Err(Malformed::twice(1, 1, name));
     }
+    let name_bytes = header.iter().map(str::len).sum::<usize>();
+    let max_rows = text.len().saturating_mul(MAX_NAME_BYTES_PER_BYTE) / name_bytes.max(1);
     let mut rows = Vec::new();
     for record in records {
         let record = record?;
+        if rows.len() == max_rows {
+            let what = format!("the header is too long for more than {max_rows} rows");
+            let line = record.position().map_or(1, csv::Position::line);
+            return Err(Malformed::at(usize::try_from(line).unwrap_or(usize::MAX), 1, what));
+        }
         let fields = header.iter().zip(&record);
         let fields: Map<_, _> =
             fields.map(|(name, value)| (name.to_owned(), Value::from(value))).collect();

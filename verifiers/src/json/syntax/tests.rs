@@ -98,6 +98,18 @@ fn keys_are_not_given_twice() {
     }
 }
 
+/// What looks like too much, and is not.
+#[test]
+fn large_documents_are_read() {
+    for (syntax, text) in [
+        (Syntax::Csv, format!("{}\n{}", "a,b,c", "1,2,3\n".repeat(10_000))),
+        (Syntax::Csv, format!("{}\n{}", "h".repeat(10_000), "1\n".repeat(60))),
+    ] {
+        let found = syntax.parse(&text);
+        assert!(found.is_ok(), "{syntax:?} {text:.40}: {:?}", found.err());
+    }
+}
+
 /// Deep and large documents end within their depth and take no more memory than their text.
 #[test]
 fn bombs_are_refused() {
@@ -115,6 +127,8 @@ fn bombs_are_refused() {
         (Syntax::Xml, "<a>".repeat(100_000)),
         (Syntax::Xml, format!("{}{}", "<a>".repeat(1_000), "</a>".repeat(1_000))),
         (Syntax::ToolCalls, format!("<tool_call>{}", "[".repeat(100_000))),
+        // A header for every row.
+        (Syntax::Csv, format!("{}\n{}", "h".repeat(20_000), "1\n".repeat(1_000))),
     ] {
         assert!(syntax.parse(&text).is_err(), "{syntax:?} {text:.40}");
     }
