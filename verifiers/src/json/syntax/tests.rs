@@ -98,10 +98,52 @@ fn keys_are_not_given_twice() {
     }
 }
 
+/// Elements within each other, each with a namespace of its own.
+fn nested_namespaces(n: usize) -> String {
+    let open: Vec<String> = (0..n).map(|n| format!("<a xmlns:b{n}='x'>")).collect();
+    open.concat() + &"</a>".repeat(n)
+}
+
+/// Attributes of one element.
+fn attributes(n: usize) -> String {
+    (0..n).map(|n| format!(" b{n}='1'")).collect::<Vec<_>>().concat()
+}
+
+/// The parser takes time that grows with the cube of the namespaces of a text, and with the square
+/// of the attributes of an element.
+#[test]
+fn xml_beyond_its_limits_is_refused_unparsed() {
+    const NAMESPACES: &str = "more than 256 namespaces";
+    const ATTRIBUTES: &str = "more than 512 attributes";
+    for (text, line, message) in [
+        (nested_namespaces(300), 1, NAMESPACES),
+        (nested_namespaces(15_000), 1, NAMESPACES),
+        (format!("<a {}/>", "xmlns='' ".repeat(300)), 1, NAMESPACES),
+        (format!("<a{}/>", attributes(600)), 1, ATTRIBUTES),
+        (format!("<a{}/>", attributes(30_000)), 1, ATTRIBUTES),
+        (format!("<b>\n<a{}>t</a></b>", attributes(600)), 2, ATTRIBUTES),
+        (format!("<b><!-- ' -->\n<a{}/></b>", attributes(600)), 2, ATTRIBUTES),
+        (format!("<b><!-- <c ' --><a{}/></b>", attributes(600)), 1, ATTRIBUTES),
+        (format!("<b><![CDATA[<x ']]><a{}/></b>", attributes(600)), 1, ATTRIBUTES),
+        (format!("<b><?pi \"?><a{}/></b>", attributes(600)), 1, ATTRIBUTES),
+        (format!("<b>'<a x='>' y=\"'>\"{}/></b>", attributes(600)), 1, ATTRIBUTES),
+    ] {
+        let malformed = Syntax::Xml.parse(&text).expect_err("too much");
+        assert_eq!(malformed.line, line, "{text:.40} {malformed:?}");
+        assert!(malformed.message.contains(message), "{text:.40} {malformed:?}");
+    }
+}
+
 /// What looks like too much, and is not.
 #[test]
 fn large_documents_are_read() {
     for (syntax, text) in [
+        (Syntax::Xml, format!("<a>{}</a>", "=".repeat(10_000))),
+        (Syntax::Xml, format!("<a><!-- {} --></a>", "=".repeat(10_000))),
+        (Syntax::Xml, format!("<a b='{}>'/>", "=".repeat(10_000))),
+        (Syntax::Xml, format!("<a>{}</a>", "<b c='1' d=\"2\"/>".repeat(10_000))),
+        (Syntax::Xml, format!("<a{}/>", attributes(500))),
+        (Syntax::Xml, format!("<a>{}</a>", "<b xmlns='x'/>".repeat(200))),
         (Syntax::Csv, format!("{}\n{}", "a,b,c", "1,2,3\n".repeat(10_000))),
         (Syntax::Csv, format!("{}\n{}", "h".repeat(10_000), "1\n".repeat(60))),
     ] {

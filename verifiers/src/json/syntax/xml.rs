@@ -7,8 +7,13 @@ use super::{Document, MAX_DEPTH, Malformed};
 
 /// Elements, attributes and texts of a document.
 const MAX_NODES: u32 = 1 << 20;
+/// Mentions of `xmlns`: the time of the parser grows with the cube of the namespaces.
+const MAX_NAMESPACES: usize = 256;
+/// Attributes of an element: the time of the parser grows with their square.
+const MAX_ATTRIBUTES: usize = 512;
 
 pub(super) fn parse(text: &str) -> Result<Document, Malformed> {
+    within_limits(text)?;
     let options = ParsingOptions { nodes_limit: MAX_NODES, ..ParsingOptions::default() };
     let tree = Tree::parse_with_options(text, options).map_err(|error| {
         let place = error.pos();
@@ -21,6 +26,43 @@ pub(super) fn parse(text: &str) -> Result<Document, Malformed> {
     let mut fields = Map::new();
     fields.insert(name(root), value);
     Ok(Document { value: Value::Object(fields), depth })
+}
+
+/// Refuses, before it is parsed, a text with more namespaces or attributes than a parse has time for.
+///
+/// Neither is missed, whatever comments, quotes and sections are around them: without a document
+/// type, a namespace is declared by `xmlns` written out, and every tag begins with a `<`, which no
+/// value of an attribute has. In a comment or a section that looks like a tag, too much is counted.
+fn within_limits(text: &str) -> Result<(), Malformed> {
+    if let Some((at, _)) = text.match_indices("xmlns").nth(MAX_NAMESPACES) {
+        let what = format!("more than {MAX_NAMESPACES} namespaces");
+        return Err(Malformed::at_byte(text, at, what));
+    }
+    for (at, _) in text.match_indices('<') {
+        if attributes(&text[at + 1..]) > MAX_ATTRIBUTES {
+            let what = format!("an element with more than {MAX_ATTRIBUTES} attributes");
+            return Err(Malformed::at_byte(text, at, what));
+        }
+    }
+    Ok(())
+}
+
+/// Attributes of a tag by its text after the `<`.
+fn attributes(tag: &str) -> usize {
+    if tag.starts_with(['!', '?', '/']) {
+        return 0;
+    }
+    let (mut attributes, mut quote) = (0, None);
+    for byte in tag.bytes() {
+        match (byte, quote) {
+            (b'<', _) | (b'>', None) => break,
+            (b'\'' | b'"', None) => quote = Some(byte),
+            (byte, Some(open)) if byte == open => quote = None,
+            (b'=', None) => attributes += 1,
+            _ => {}
+        }
+    }
+    attributes
 }
 
 /// The name without the namespace's prefix.
