@@ -9,7 +9,7 @@ use dashu::rational::RBig;
 const MAX_SIZE: usize = 4096;
 /// Digits of a number, and its largest power of ten.
 const MAX_DIGITS: usize = 64;
-const MAX_EXPONENT: i64 = 64;
+const MAX_EXPONENT: u64 = 64;
 
 /// A sum of multiples of variables, each once.
 pub(super) type Terms = Vec<(usize, RBig)>;
@@ -142,7 +142,7 @@ fn decimal(text: &str) -> Option<RBig> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let all = format!("{whole}{fraction}");
     let is_number = !all.is_empty() && all.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_number || all.len() > MAX_DIGITS || exponent.abs() > MAX_EXPONENT {
+    if !is_number || all.len() > MAX_DIGITS || exponent.unsigned_abs() > MAX_EXPONENT {
         return None;
     }
     let exponent = exponent - i64::try_from(fraction.len()).ok()?;

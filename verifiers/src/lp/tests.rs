@@ -161,6 +161,8 @@ fn hostile_numbers_are_unread() {
         "1/2/3".to_owned(),
         "1//2".to_owned(),
         "1/0".to_owned(),
+        "1e-9223372036854775808".to_owned(),
+        "1e9223372036854775807".to_owned(),
         "1e65".to_owned(),
         "1e-65".to_owned(),
         "9".repeat(65),
