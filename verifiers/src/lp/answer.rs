@@ -113,15 +113,32 @@ fn last_number(text: &str) -> Option<RBig> {
     text.split(|c: char| !is_numeral(c)).rev().find_map(|word| number(word.trim_end_matches('.')))
 }
 
-/// "infeasible" or "unbounded", if one of them is said.
+/// Words that begin a clause of their own: what is denied before them is not what they say.
+const CONJUNCTIONS: &[&str] =
+    &["so", "therefore", "thus", "hence", "because", "since", "but", "rather"];
+/// Words that deny their clause; also every word with `n't`.
+const DENIALS: &[&str] = &["not", "never", "cannot", "neither", "nor"];
+
+/// "infeasible" or "unbounded", if one of them is said in a clause that denies nothing.
 fn status(text: &str) -> Option<Optimum> {
-    let mut found = text.split(|c: char| !c.is_alphabetic()).filter_map(|word| {
-        match word.to_ascii_lowercase().as_str() {
-            "infeasible" => Some(Optimum::Infeasible),
-            "unbounded" => Some(Optimum::Unbounded),
-            _ => None,
+    let plain = text.to_ascii_lowercase().replace('\u{2019}', "'");
+    let mut said = Vec::new();
+    for clause in plain.split(|c: char| ".,;:!?()\u{2013}\u{2014}".contains(c)) {
+        let words: Vec<&str> = clause.split(|c: char| !c.is_alphabetic() && c != '\'').collect();
+        for part in words.split(|word| CONJUNCTIONS.contains(word)) {
+            if !part.iter().any(|word| DENIALS.contains(word) || word.ends_with("n't")) {
+                said.extend(part.iter().filter_map(|word| named(word)));
+            }
         }
-    });
-    let first = found.next()?;
-    found.all(|other| other == first).then_some(first)
+    }
+    let first = said.first()?;
+    said.iter().all(|other| other == first).then(|| first.clone())
+}
+
+fn named(word: &str) -> Option<Optimum> {
+    match word.trim_matches('\'') {
+        "infeasible" => Some(Optimum::Infeasible),
+        "unbounded" => Some(Optimum::Unbounded),
+        _ => None,
+    }
 }

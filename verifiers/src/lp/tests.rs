@@ -180,6 +180,37 @@ fn hostile_numbers_are_unread() {
 }
 
 #[test]
+fn a_status_that_is_denied_is_no_answer() {
+    use Optimum::{Infeasible, Unbounded};
+    for (text, expected) in [
+        ("The problem is infeasible.", Some(Infeasible)),
+        ("**Unbounded**", Some(Unbounded)),
+        ("Status: infeasible", Some(Infeasible)),
+        ("The constraints cannot all hold, so the program is infeasible.", Some(Infeasible)),
+        ("The constraints cannot all hold so the program is infeasible.", Some(Infeasible)),
+        ("There is no optimum because it is unbounded", Some(Unbounded)),
+        ("It is not infeasible, but unbounded", Some(Unbounded)),
+        ("It is not infeasible but unbounded", Some(Unbounded)),
+        ("It is unbounded, not infeasible", Some(Unbounded)),
+        ("The problem is not infeasible", None),
+        ("I could not show that it is infeasible", None),
+        ("It isn't infeasible", None),
+        ("It isn\u{2019}t unbounded", None),
+        ("The program is never unbounded", None),
+        ("It cannot be unbounded", None),
+        ("NOT unbounded", None),
+        ("It is neither infeasible nor unbounded", None),
+        ("It is neither degenerate nor unbounded", None),
+        ("It is infeasible or unbounded", None),
+        ("I do not know.", None),
+    ] {
+        assert_eq!(answer::read(text, None).status, expected, "{text}");
+    }
+    let denied = answer::read("{\"status\": \"not infeasible\"}", None);
+    assert_eq!(denied.status, None);
+}
+
+#[test]
 fn malformed_models_are_refused_with_their_line() {
     for (text, line, message) in [
         ("", 1, "objective"),
