@@ -44,7 +44,7 @@ const KEYWORDS: [&str; 6] = ["force", "release", "bind", "defparam", "config", "
 pub(super) fn forbidden(tokens: &[VerilogToken<'_>]) -> Option<String> {
     let macros: BTreeSet<&str> =
         tokens.windows(2).filter(|pair| pair[0].is("`define")).map(|pair| pair[1].text).collect();
-    let members = members(tokens);
+    let (members, bases) = (members(tokens), bases(tokens));
     for (index, token) in tokens.iter().enumerate() {
         let why = match token.kind {
             VerilogTokenKind::System if !FUNCTIONS.contains(&token.text) => "a system task",
@@ -55,9 +55,7 @@ pub(super) fn forbidden(tokens: &[VerilogToken<'_>]) -> Option<String> {
             }
             VerilogTokenKind::Name if KEYWORDS.contains(&token.text) => "a keyword",
             VerilogTokenKind::Symbol
-                if token.is(".")
-                    && !is_port(tokens, index)
-                    && !members.contains(&base(tokens, index)) =>
+                if token.is(".") && !is_port(tokens, index) && !members.contains(bases[index]) =>
             {
                 "a hierarchical name"
             }
@@ -69,11 +67,8 @@ pub(super) fn forbidden(tokens: &[VerilogToken<'_>]) -> Option<String> {
             | VerilogTokenKind::Text => continue,
         };
         let next = tokens.get(index + 1).map_or("", |next| next.text);
-        let shown = if token.is(".") {
-            format!("{}.{next}", base(tokens, index))
-        } else {
-            token.text.to_owned()
-        };
+        let shown =
+            if token.is(".") { format!("{}.{next}", bases[index]) } else { token.text.to_owned() };
         return Some(format!("line {}: '{shown}' is {why} that is not allowed here", token.line));
     }
     None
@@ -87,54 +82,66 @@ fn is_port(tokens: &[VerilogToken<'_>], index: usize) -> bool {
     })
 }
 
-/// The name before the dot at `index`, without its indices.
-fn base<'t>(tokens: &[VerilogToken<'t>], index: usize) -> &'t str {
-    let mut depth = 0_usize;
-    for token in tokens[..index].iter().rev() {
+/// For each token the name before it, without its indices, as a dot there needs it.
+fn bases<'t>(tokens: &[VerilogToken<'t>]) -> Vec<&'t str> {
+    let mut bases = Vec::with_capacity(tokens.len());
+    let (mut base, mut open) = ("", Vec::new());
+    for token in tokens {
+        bases.push(base);
         match token.text {
-            "]" => depth += 1,
-            "[" => depth = depth.saturating_sub(1),
-            text if depth == 0 => return text,
-            _ => {}
+            // Before the index is what it is an index of.
+            "[" => open.push(base),
+            "]" => base = open.pop().unwrap_or_default(),
+            text => base = text,
         }
     }
-    ""
+    bases
 }
 
 /// Names whose members a text may use: variables of its own structures, and its own blocks.
 fn members<'t>(tokens: &[VerilogToken<'t>]) -> BTreeSet<&'t str> {
-    let mut names = BTreeSet::new();
-    let mut types = BTreeSet::new();
+    let (mut names, mut types) = (DeclaredNames::default(), DeclaredNames::default());
     let mut index = 0;
     while index < tokens.len() {
         let token = &tokens[index];
         let after = |offset: usize| tokens.get(index + offset);
         if token.is("begin") && after(1).is_some_and(|next| next.is(":")) {
-            names.extend(after(2).map(|label| label.text));
+            names.all.extend(after(2).map(|label| label.text));
         }
         if token.is("struct") || token.is("union") {
             let is_type = index > 0 && tokens[index - 1].is("typedef");
             let end = tokens[index..].iter().position(|token| token.is("}"));
             index += end.unwrap_or(tokens.len() - index);
-            let declared = declared(&tokens[(index + 1).min(tokens.len())..]);
-            if is_type { types.extend(declared) } else { names.extend(declared) }
-        } else if token.is_name() && types.contains(token.text) {
-            names.extend(declared(&tokens[index + 1..]));
+            if is_type { &mut types } else { &mut names }.declare(tokens, index + 1);
+        } else if token.is_name() && types.all.contains(token.text) {
+            names.declare(tokens, index + 1);
         }
         index += 1;
     }
-    names
+    names.all
 }
 
-/// The names up to the end of a declaration.
-fn declared<'t>(tokens: &[VerilogToken<'t>]) -> impl Iterator<Item = &'t str> {
-    let end = tokens.iter().position(|token| token.is(";") || token.is(")") || token.is("="));
-    let names: Vec<&str> = tokens[..end.unwrap_or(tokens.len())]
-        .iter()
-        .filter(|token| token.is_name())
-        .map(|token| token.text)
-        .collect();
-    names.into_iter()
+/// Names of declarations.
+#[derive(Default)]
+struct DeclaredNames<'t> {
+    all: BTreeSet<&'t str>,
+    /// The end of the declaration that was read last.
+    end: usize,
+}
+
+impl<'t> DeclaredNames<'t> {
+    /// Adds the names from `start` to the end of a declaration. Starts only grow, so that one
+    /// before the last end is within a declaration whose names are known.
+    fn declare(&mut self, tokens: &[VerilogToken<'t>], start: usize) {
+        if start < self.end {
+            return;
+        }
+        let rest = tokens.get(start..).unwrap_or_default();
+        let end = rest.iter().position(|token| token.is(";") || token.is(")") || token.is("="));
+        let declared = &rest[..end.unwrap_or(rest.len())];
+        self.all.extend(declared.iter().filter(|token| token.is_name()).map(|token| token.text));
+        self.end = start + declared.len();
+    }
 }
 
 #[cfg(test)]
@@ -174,6 +181,41 @@ mod tests {
                 name => {
                     let found = found.unwrap_or_default();
                     assert!(found.contains(&format!("'{name}'")), "{text}: {found}");
+                }
+            }
+        }
+    }
+
+    /// Texts whose names and brackets were scanned again from each of them.
+    #[test]
+    fn long_declarations_and_indices_are_scanned() {
+        let many = 50_000;
+        for (text, expected) in [
+            (
+                format!("typedef struct {{logic a;}} t; {} x; assign y.a = 1;", "t ".repeat(many)),
+                Some("'y.a'"),
+            ),
+            (
+                format!("typedef struct {{logic a;}} t; {} x; assign x.a = 1;", "t ".repeat(many)),
+                None,
+            ),
+            (format!("{} x; assign x.a = 1;", "struct {} x ".repeat(20_000)), None),
+            (
+                format!(
+                    "struct {{logic a;}} x; assign {}0{};",
+                    "x[".repeat(many),
+                    "].a".repeat(many)
+                ),
+                None,
+            ),
+            (format!("struct {{logic a;}} x; assign x[0]{}.a;", "[1]".repeat(many)), None),
+            (format!("assign {}.a;", "]".repeat(many)), Some("'.a'")),
+        ] {
+            let found = forbidden(&tokens(&text).expect("tokens"));
+            match expected {
+                None => assert_eq!(found, None, "{text:.60}"),
+                Some(name) => {
+                    assert!(found.as_ref().is_some_and(|why| why.contains(name)), "{found:?}");
                 }
             }
         }

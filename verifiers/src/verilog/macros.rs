@@ -7,6 +7,16 @@ use super::tokens::{VerilogToken, VerilogTokenKind};
 /// Tokens that a text may have once its macros are replaced: as many as the longest text has bytes.
 const MAX_TOKENS: usize = 1 << 18;
 
+/// A part between directives.
+struct Part {
+    /// Whether the text around is kept.
+    is_around_kept: bool,
+    /// Whether this alternative is the one that is met.
+    is_met: bool,
+    /// Whether this one or one before is.
+    was_met: bool,
+}
+
 /// Tokens after macros were replaced, without directives and without the parts that they leave out.
 /// A macro with parameters is left as it is.
 ///
@@ -16,12 +26,11 @@ const MAX_TOKENS: usize = 1 << 18;
 pub(super) fn expanded<'t>(tokens: &[VerilogToken<'t>]) -> Result<Vec<VerilogToken<'t>>, String> {
     let mut macros: HashMap<&str, Vec<VerilogToken<'t>>> = HashMap::new();
     let mut expanded = Vec::with_capacity(tokens.len());
-    // Whether a part is kept, and whether one of its alternatives was.
-    let mut parts: Vec<(bool, bool)> = Vec::new();
+    let mut parts: Vec<Part> = Vec::new();
     let mut index = 0;
     while index < tokens.len() {
         let token = tokens[index];
-        let kept = parts.iter().all(|(kept, _)| *kept);
+        let kept = parts.last().is_none_or(|part| part.is_around_kept && part.is_met);
         if token.kind != VerilogTokenKind::Directive {
             if kept {
                 expanded.push(token);
@@ -29,15 +38,14 @@ pub(super) fn expanded<'t>(tokens: &[VerilogToken<'t>]) -> Result<Vec<VerilogTok
             index += 1;
             continue;
         }
-        let line: Vec<VerilogToken<'t>> = tokens[index + 1..]
-            .iter()
-            .take_while(|next| next.line == token.line)
-            .copied()
-            .collect();
-        let name = line.first().map_or("", |name| name.text);
+        let rest = &tokens[index + 1..];
+        let is_on_line = |next: &&VerilogToken<'_>| next.line == token.line;
+        let name = rest.first().filter(is_on_line).map_or("", |name| name.text);
+        let line = || &rest[..rest.iter().take_while(is_on_line).count()];
         let end = || format!("line {}: '{}' without '`ifdef'", token.line, token.text);
         index += match token.text {
             "`define" => {
+                let line = line();
                 let body = line.get(1..).unwrap_or_default();
                 let has_parameters = line.get(1).is_some_and(|open| {
                     open.is("(") && open.start == line[0].start + line[0].text.len()
@@ -55,25 +63,25 @@ pub(super) fn expanded<'t>(tokens: &[VerilogToken<'t>]) -> Result<Vec<VerilogTok
             }
             "`ifdef" | "`ifndef" => {
                 let is_met = macros.contains_key(name) == (token.text == "`ifdef");
-                parts.push((is_met, is_met));
+                parts.push(Part { is_around_kept: kept, is_met, was_met: is_met });
                 2
             }
             "`elsif" => {
-                let (kept, was_kept) = parts.last_mut().ok_or_else(end)?;
-                *kept = !*was_kept && macros.contains_key(name);
-                *was_kept |= *kept;
+                let part = parts.last_mut().ok_or_else(end)?;
+                part.is_met = !part.was_met && macros.contains_key(name);
+                part.was_met |= part.is_met;
                 2
             }
             "`else" => {
-                let (kept, was_kept) = parts.last_mut().ok_or_else(end)?;
-                *kept = !*was_kept;
+                let part = parts.last_mut().ok_or_else(end)?;
+                part.is_met = !part.was_met;
                 1
             }
             "`endif" => {
                 parts.pop().ok_or_else(end)?;
                 1
             }
-            "`timescale" | "`include" | "`default_nettype" => 1 + line.len(),
+            "`timescale" | "`include" | "`default_nettype" => 1 + line().len(),
             text => {
                 if let Some(body) = macros.get(&text[1..]).filter(|_| kept) {
                     if body.len() > MAX_TOKENS.saturating_sub(expanded.len()) {
@@ -139,5 +147,14 @@ mod tests {
         let module = format!("{}\nmodule m; endmodule", text(10_000));
         let found = super::super::module::VerilogText::read(&module).map(|_| ());
         assert!(found.is_err(), "{found:?}");
+    }
+
+    /// Every token is passed over once: lines and nests of a quarter of a megabyte.
+    #[test]
+    fn long_lines_of_macros_are_read() {
+        let many = 100_000;
+        check(&format!("`define A\n{} x", "`A".repeat(many)), "x");
+        check(&format!("`define A\n{} x", "`undef A".repeat(30_000)), "x");
+        check(&format!("{}x", "`ifdef A ".repeat(30_000)), "");
     }
 }

@@ -1,7 +1,7 @@
 //! Reads the headers of modules: ports with their directions and widths, and which inputs are
 //! clocks and resets.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::constant::{self, Constants};
 use super::tokens::{VerilogToken, tokens};
@@ -75,9 +75,10 @@ impl<'t> VerilogText<'t> {
 
     /// The last module that no other uses.
     pub(super) fn top(&self) -> &VerilogModule {
-        let is_used =
-            |name: &str| self.plain.windows(2).any(|pair| is_instance(name, &pair[0], &pair[1]));
-        let unused = self.modules.iter().rev().find(|module| !is_used(&module.name));
+        let pairs = self.plain.windows(2);
+        let used = pairs.filter(|pair| is_instance(pair[0].text, &pair[0], &pair[1]));
+        let used: HashSet<&str> = used.map(|pair| pair[0].text).collect();
+        let unused = self.modules.iter().rev().find(|module| !used.contains(module.name.as_str()));
         unused.unwrap_or(&self.modules[self.modules.len() - 1])
     }
 
@@ -121,6 +122,7 @@ impl<'t> VerilogText<'t> {
     /// what the process tests first: `Some(true)` if it is tested to be 1 there, as a reset is.
     pub(super) fn edges(&self) -> Vec<(&'t str, Option<bool>)> {
         let mut edges: Vec<(&str, Option<bool>)> = Vec::new();
+        let mut places: HashMap<&str, usize> = HashMap::new();
         let mut rest = self.plain.as_slice();
         let is_edge = |token: &VerilogToken<'_>| token.is("posedge") || token.is("negedge");
         while let Some(at) = rest.iter().position(is_edge) {
@@ -131,7 +133,8 @@ impl<'t> VerilogText<'t> {
                 let name = pair[1].text;
                 let level = tested.filter(|(tested, _)| *tested == name).map(|(_, level)| level);
                 let level = level.filter(|_| list.len() > 2);
-                match edges.iter_mut().find(|(known, _)| *known == name) {
+                let place = *places.entry(name).or_insert(edges.len());
+                match edges.get_mut(place) {
                     Some((_, known)) => *known = known.or(level),
                     None => edges.push((name, level)),
                 }
@@ -453,6 +456,18 @@ mod tests {
         ] {
             assert_eq!(ports(text), expected, "{text}");
         }
+    }
+
+    /// A quarter of a megabyte of modules and of edges.
+    #[test]
+    fn many_modules_and_edges_are_found() {
+        let modules = (0..8_000).map(|n| format!("module m{n}; m{n} u(); endmodule"));
+        let modules = modules.collect::<Vec<_>>().join("\n");
+        let text = VerilogText::read(&modules).expect("modules");
+        assert_eq!(text.top().name, "m7999");
+        let edges = (0..10_000).map(|n| format!("posedge c{n}")).collect::<Vec<_>>().join(" or ");
+        let text = format!("module m; always @({edges}) x; endmodule");
+        assert_eq!(VerilogText::read(&text).expect("a module").edges().len(), 10_000);
     }
 
     #[test]
