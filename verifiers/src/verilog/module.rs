@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::constant::{self, Constants};
 use super::tokens::{VerilogToken, tokens};
+use crate::code::cut;
 
 /// The way of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +43,8 @@ pub(super) struct VerilogText<'t> {
 
 /// Bits of a port beyond which it is not driven.
 const MAX_WIDTH: usize = 4096;
+/// Ports of a module.
+const MAX_PORTS: usize = 4096;
 
 impl<'t> VerilogText<'t> {
     /// Reads a text.
@@ -296,15 +299,25 @@ fn module(body: &[VerilogToken<'_>]) -> Result<VerilogModule, String> {
         statements.iter().filter(|statement| statement.first().and_then(direction).is_some())
     {
         known.extend(declared(statement, &constants)?);
+        if known.len() > MAX_PORTS {
+            return Err(fail(0, &too_many_ports()));
+        }
     }
     let mut ports = Vec::new();
     for item in items(list).into_iter().filter(|item| !item.is_empty()) {
+        if ports.len() == MAX_PORTS {
+            return Err(fail(0, &too_many_ports()));
+        }
         let [port] = item else { return Err(fail(0, "a port is no name")) };
         let found = known.iter().find(|known| known.name == port.text);
         let missing = || format!("line {}: port '{}' has no direction", port.line, port.text);
         ports.push(found.ok_or_else(missing)?.clone());
     }
     Ok(VerilogModule { name, ports })
+}
+
+fn too_many_ports() -> String {
+    format!("a module has more than {MAX_PORTS} ports")
 }
 
 fn direction(token: &VerilogToken<'_>) -> Option<PortDirection> {
@@ -326,6 +339,9 @@ fn declared(
     let mut ports = Vec::new();
     let (mut way, mut width) = (None, Ok(1));
     for item in items(list) {
+        if ports.len() == MAX_PORTS {
+            return Err(too_many_ports());
+        }
         let mut rest = item;
         let mut is_new = false;
         if let Some(found) = rest.first().and_then(direction) {
@@ -349,7 +365,8 @@ fn declared(
         let mut bits = None;
         while rest.first().is_some_and(|token| token.is("[")) {
             let end = group(rest).ok_or("the range does not end")?;
-            let range = constant::width(&rest[1..end - 1], constants);
+            // Each port of the range has a copy of why it is not known.
+            let range = constant::width(&rest[1..end - 1], constants).map_err(|why| cut(&why));
             bits = Some(match (bits, range) {
                 (None, range) => range,
                 (Some(Ok(a)), Ok(b)) => Ok(usize::saturating_mul(a, b)),
@@ -455,6 +472,29 @@ mod tests {
             ("", "there is no module"),
         ] {
             assert_eq!(ports(text), expected, "{text}");
+        }
+    }
+
+    /// Each port has a copy of why its width is not known.
+    #[test]
+    fn many_ports_and_long_names_are_bounded() {
+        let long = "w".repeat(100_000);
+        let text = format!("module m(input [{long}:0] a, b, c); endmodule");
+        let text = VerilogText::read(&text).expect("a module");
+        for port in &text.modules[0].ports {
+            let why = port.width.as_ref().expect_err("no known parameter");
+            assert!(why.len() < 1000, "{} bytes", why.len());
+        }
+        let names = |n: usize| (0..n).map(|n| format!("p{n}")).collect::<Vec<_>>().join(", ");
+        let inside = |n| format!("module m({}); input {}; endmodule", names(n), names(n));
+        let header = |n| format!("module m(input {}); endmodule", names(n));
+        for text in [inside(4096), header(4096)] {
+            let text = VerilogText::read(&text).expect("a module");
+            assert_eq!(text.modules[0].ports.len(), 4096);
+        }
+        for text in [inside(4097), header(4097), inside(20_000)] {
+            let error = VerilogText::read(&text).map(|_| ()).expect_err("too many");
+            assert!(error.contains("more than 4096 ports"), "{error}");
         }
     }
 
