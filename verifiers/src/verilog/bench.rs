@@ -326,6 +326,23 @@ mod tests {
     use crate::Gold;
 
     #[test]
+    fn vectors_that_do_not_fit_in_memory_are_refused() {
+        for (inputs, cycles, fits) in [
+            ("input [15:0] a", 100_000, true),
+            ("input [4095:0] a, b, c, d", 2000, true),
+            ("input [4095:0] a, b, c, d", 4000, false),
+            ("input [4095:0] a", 100_000, false),
+        ] {
+            let golden = format!("module m({inputs}, output y); endmodule");
+            let task = VerilogTask::read(Gold::Text(&golden)).expect("a task");
+            let read = VerilogText::read(&golden).expect("a module");
+            let plan = BenchPlan::new(&read, &task).expect("a plan");
+            let found = super::super::stimuli::check_size(&plan, cycles);
+            assert_eq!(found.is_ok(), fits, "{inputs}, {cycles}: {found:?}");
+        }
+    }
+
+    #[test]
     fn clocks_and_resets_are_found() {
         let ff = "always @(posedge clk) q <= d;";
         for (ports, body, extra, expected) in [

@@ -142,6 +142,7 @@ pub fn judge(
     let golden =
         VerilogText::read(&task.golden).map_err(|why| malformed(format!("'golden': {why}")))?;
     let plan = BenchPlan::new(&golden, task)?;
+    stimuli::check_size(&plan, task.cycles.unwrap_or(policy.cycles))?;
     let judge = Judge { golden: &golden, plan: &plan, task, policy };
     let result = match judge.read(candidate) {
         Err(refused) => refused,

@@ -3,9 +3,17 @@
 use std::fmt::Write as _;
 
 use super::bench::{BenchPlan, VectorField};
+use super::task::malformed;
+use crate::VerifyError;
 
 /// Input bits up to which every vector of a circuit without a clock is driven.
 const EXHAUSTIVE_BITS: usize = 12;
+
+/// Input bits of which each is driven alone.
+const CORNER_BITS: usize = 256;
+
+/// Bits of all vectors of a bench, each of which takes a byte until the vectors are written.
+const MAX_BITS: usize = 1 << 26;
 
 /// Cycles of reset at the start.
 const FIRST_RESET: usize = 3;
@@ -51,6 +59,20 @@ enum FieldRule {
     Mixed,
 }
 
+/// Refuses so many cycles of so many inputs that their vectors do not fit in memory.
+///
+/// # Errors
+/// [`VerifyError::BadReference`]: the golden module has the inputs.
+pub(super) fn check_size(plan: &BenchPlan, cycles: usize) -> Result<(), VerifyError> {
+    let fields = plan.fields();
+    let bits = fields.iter().map(|field| field.bits).sum::<usize>();
+    let corners = 2 + CORNER_BITS + 2 * fields.len();
+    if bits.saturating_mul(cycles.saturating_add(corners)) <= MAX_BITS {
+        return Ok(());
+    }
+    Err(malformed(format!("{cycles} cycles of {bits} input bits are more than {MAX_BITS} bits")))
+}
+
 /// The vectors of a bench, as it reads them.
 pub(super) fn vectors(plan: &BenchPlan, cycles: usize, seed: u64) -> Vec<String> {
     let fields = plan.fields();
@@ -93,7 +115,7 @@ fn combinations(
         return all.chain(more).collect();
     }
     let mut vectors = vec![vec![false; total], vec![true; total]];
-    for bit in 0..total.min(256) {
+    for bit in 0..total.min(CORNER_BITS) {
         vectors.push((0..total).map(|other| other == bit).collect());
     }
     for field in fields {
