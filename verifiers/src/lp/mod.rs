@@ -21,7 +21,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::accepted::{bad_reference, candidate, charge_gold, scan_cost, too_costly};
-use crate::{Claim, ConfigError, Fuel, Gold, Reason, Verdict, Verifier, VerifierId, VerifyError};
+use crate::{
+    Claim, ConfigError, Exhausted, Fuel, Gold, Reason, Verdict, Verifier, VerifierId, VerifyError,
+};
 use branch::Optimum;
 use model::{Malformed, Model, number, sum};
 pub use program::{LpProgram, LpRun, LpRunError};
@@ -161,7 +163,13 @@ impl LpVerifier {
         Verdict::proven(is_same, label, Reason::explained(code, explain, detail))
     }
 
-    fn judge_solution(&self, text: &str, reference: &Reference, explain: bool) -> Verdict {
+    fn judge_solution(
+        &self,
+        text: &str,
+        reference: &Reference,
+        fuel: &mut Fuel,
+        explain: bool,
+    ) -> Verdict {
         let Some(model) = &reference.model else { return unread() };
         let answer = answer::read(text, Some(model));
         if let Some(status) = &answer.status {
@@ -182,33 +190,44 @@ impl LpVerifier {
             };
             point.push(value);
         }
-        if let Some(detail) = self.violation(model, &point) {
-            let reason = Reason::explained("constraint_violated", explain, || detail);
-            return Verdict::proven(false, "infeasible", reason);
+        match self.violation(model, &point, fuel) {
+            Ok(None) => {}
+            Ok(Some(detail)) => {
+                let reason = Reason::explained("constraint_violated", explain, || detail);
+                return Verdict::proven(false, "infeasible", reason);
+            }
+            Err(_) => return too_costly(),
         }
-        let found = Optimum::Value(model.value(&point));
-        self.compare(&found, &reference.optimum, explain)
+        match model.value(&point, fuel) {
+            Ok(value) => self.compare(&Optimum::Value(value), &reference.optimum, explain),
+            Err(_) => too_costly(),
+        }
     }
 
     /// The first constraint that a point violates.
-    fn violation(&self, model: &Model, point: &[RBig]) -> Option<String> {
+    fn violation(
+        &self,
+        model: &Model,
+        point: &[RBig],
+        fuel: &mut Fuel,
+    ) -> Result<Option<String>, Exhausted> {
         for (index, row) in model.rows.iter().enumerate() {
-            let value = sum(&row.terms, point);
+            let value = sum(&row.terms, point, fuel)?;
             if !row.bounds.holds(&value, &self.tolerance) {
-                return Some(format!("constraint {} has the value {value}", index + 1));
+                return Ok(Some(format!("constraint {} has the value {value}", index + 1)));
             }
         }
         for (variable, value) in model.variables.iter().zip(point) {
             let is_near =
                 |value: &RBig| magnitude(&(value - RBig::from(value.round()))) <= self.tolerance;
             if !variable.bounds.holds(value, &self.tolerance) {
-                return Some(format!("'{}' is out of its bounds with {value}", variable.name));
+                return Ok(Some(format!("'{}' is out of its bounds with {value}", variable.name)));
             }
             if variable.is_integer && !is_near(value) {
-                return Some(format!("'{}' is no integer with {value}", variable.name));
+                return Ok(Some(format!("'{}' is no integer with {value}", variable.name)));
             }
         }
-        None
+        Ok(None)
     }
 
     fn judge_objective(&self, text: &str, reference: &Reference, explain: bool) -> Verdict {
@@ -257,7 +276,7 @@ impl Verifier for LpVerifier {
             Err(verdict) => return Ok(verdict),
         };
         Ok(match self.answer {
-            LpAnswer::Solution => self.judge_solution(text, &reference, claim.explain),
+            LpAnswer::Solution => self.judge_solution(text, &reference, fuel, claim.explain),
             LpAnswer::Objective => self.judge_objective(text, &reference, claim.explain),
             LpAnswer::Model => self.judge_model(text, &reference, fuel, claim.explain),
         })

@@ -2,8 +2,11 @@
 
 use std::collections::HashMap;
 
+use dashu::base::BitTest as _;
 use dashu::integer::{IBig, UBig};
 use dashu::rational::RBig;
+
+use crate::{Exhausted, Fuel};
 
 /// Variables of a model, and rows, at most.
 const MAX_SIZE: usize = 4096;
@@ -106,13 +109,27 @@ impl Model {
     }
 
     /// The value of the objective at a point.
-    pub(super) fn value(&self, point: &[RBig]) -> RBig {
-        sum(&self.objective, point) + &self.constant
+    pub(super) fn value(&self, point: &[RBig], fuel: &mut Fuel) -> Result<RBig, Exhausted> {
+        Ok(sum(&self.objective, point, fuel)? + &self.constant)
     }
 }
 
-pub(super) fn sum(terms: &Terms, point: &[RBig]) -> RBig {
-    terms.iter().map(|(variable, factor)| factor * &point[*variable]).fold(RBig::ZERO, |a, b| a + b)
+/// The value of a sum at a point. Fractions without a common denominator make it longer with each
+/// term, which costs fuel; decimals do not.
+pub(super) fn sum(terms: &Terms, point: &[RBig], fuel: &mut Fuel) -> Result<RBig, Exhausted> {
+    let mut sum = RBig::ZERO;
+    for (variable, factor) in terms {
+        sum += factor * &point[*variable];
+        // An addition reduces a fraction, in time that grows with the square of its words.
+        let words = bits(&sum) / 64;
+        fuel.spend(words * words / 64)?;
+    }
+    Ok(sum)
+}
+
+/// Bits of a fraction.
+pub(super) fn bits(value: &RBig) -> u64 {
+    (value.numerator().bit_len() + value.denominator().bit_len()) as u64
 }
 
 /// Adds `factor` times `variable` to a sum.
@@ -130,7 +147,8 @@ pub(super) fn number(text: &str) -> Option<RBig> {
     (bottom != RBig::ZERO).then(|| top / bottom)
 }
 
-fn decimal(text: &str) -> Option<RBig> {
+/// A decimal with an optional exponent; exact.
+pub(super) fn decimal(text: &str) -> Option<RBig> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()?),
         None => (text, 0),

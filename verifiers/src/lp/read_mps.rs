@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use dashu::rational::RBig;
 
-use super::model::{Bounds, Malformed, Model, Row, Terms, add, number};
+use super::model::{Bounds, Malformed, Model, Row, Terms, add, decimal};
 
 /// What is known of a row before the right-hand sides are.
 struct Draft {
@@ -51,7 +51,7 @@ pub(super) fn read(text: &str) -> Result<Model, Malformed> {
 }
 
 fn value(word: &str) -> Result<RBig, String> {
-    number(word).ok_or_else(|| format!("'{word}' is no number"))
+    decimal(word).ok_or_else(|| format!("'{word}' is no number"))
 }
 
 impl Reader {

@@ -1,10 +1,9 @@
 //! The simplex method in exact rationals, by Bland's rule, so that it ends and depends on nothing
 //! but the model.
 
-use dashu::base::BitTest as _;
 use dashu::rational::RBig;
 
-use super::model::{Bounds, Model, Terms, sum};
+use super::model::{Bounds, Model, Terms, bits};
 use crate::{Exhausted, Fuel};
 
 /// Units of fuel for a product and a difference of rationals of up to 64 bits.
@@ -103,7 +102,7 @@ pub(super) fn solve(
             Made::Difference(y, z) => &values[*y] - &values[*z],
         })
         .collect();
-    Ok(Relaxed::Optimal(sum(&model.objective, &point) + &model.constant, point))
+    Ok(Relaxed::Optimal(model.value(&point, fuel)?, point))
 }
 
 fn tableau(
@@ -272,8 +271,4 @@ fn subtract(
         bits = bits.max(self::bits(by));
     }
     fuel.spend(steps * UNITS_PER_STEP * (1 + bits / 64))
-}
-
-fn bits(value: &RBig) -> u64 {
-    (value.numerator().bit_len() + value.denominator().bit_len()) as u64
 }

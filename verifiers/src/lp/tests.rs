@@ -179,6 +179,26 @@ fn hostile_numbers_are_unread() {
     assert_eq!(number("-1e-64/1e64").map(|value| value < RBig::ZERO), Some(true));
 }
 
+/// Fractions whose common denominator grows with each of them.
+#[test]
+fn fractions_without_a_common_denominator_cost_fuel() {
+    let names =
+        |sign: &str, n: usize| (0..n).map(|n| format!("x{n}")).collect::<Vec<_>>().join(sign);
+    let gold = json!(format!("max {0}\nst\n{0} <= 400", names(" + ", 400)));
+    // Neighbours have no common factor.
+    let odd = |n: usize| format!("{}{}", "7".repeat(60), 1000 + n);
+    let answer = |value: &dyn Fn(usize) -> String| {
+        (0..400).map(|n| format!("x{n} = {}\n", value(n))).collect::<Vec<_>>().concat()
+    };
+    let verifier = LpVerifier::new(&LpConfig::default()).expect("a tolerance");
+    let check = |value: &dyn Fn(usize) -> String, expected| {
+        assert_eq!(outcome(&verifier, &gold, Some(&answer(value))), expected);
+    };
+    check(&|n| format!("{}/{}", odd(n), odd(n + 1)), (0.0, "fuel_spent"));
+    check(&|_| "1.00000".to_owned(), (1.0, "same_optimum"));
+    check(&|n| format!("{}/3", n % 3 + 2), (0.0, "other_optimum"));
+}
+
 #[test]
 fn a_status_that_is_denied_is_no_answer() {
     use Optimum::{Infeasible, Unbounded};
@@ -225,6 +245,7 @@ fn malformed_models_are_refused_with_their_line() {
         ("max 3 4 x", 1, "sign"),
         ("max 1e999 x", 1, "number"),
         ("NAME\nROWS\n Q A\nENDATA", 3, "kind"),
+        ("NAME\nROWS\n N Z\nCOLUMNS\n X Z 1/3\nENDATA", 5, "'1/3' is no number"),
         ("NAME\nROWS\n N Z\nCOLUMNS\n X B 1\nENDATA", 5, "'B'"),
         ("NAME\nROWS\n N Z\nQUADOBJ\n", 4, "QUADOBJ"),
         ("NAME\nROWS\n N Z\n L A\nCOLUMNS\n X A 1\nBOUNDS\n UP B X -1\nENDATA", 8, "negative"),
