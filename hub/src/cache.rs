@@ -7,6 +7,9 @@
 //! models--org--name/blobs/HASH.incomplete          the beginning of one
 //! .locks/models--org--name/HASH.lock               held while it is fetched
 //! ```
+//!
+//! `models--org--name/listings/COMMIT.json` is ours: the paths of all files of a commit, written
+//! before the first of them comes, so that a fetch that was cut is known as such without a server.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
@@ -57,6 +60,23 @@ impl RepoCache {
         let path = self.folder.join("refs").join(revision);
         create_parent(&path)?;
         base::file::write_atomic(&path, commit.as_bytes()).map_err(HubFault::io(&path))
+    }
+
+    /// The paths of a commit's files, as they were listed when some were fetched by their names.
+    pub(crate) fn listed(&self, commit: &str) -> Option<Vec<String>> {
+        serde_json::from_slice(&fs::read(self.listing(commit)).ok()?).ok()
+    }
+
+    /// Remembers the paths of a commit's files.
+    pub(crate) fn set_listed(&self, commit: &str, paths: &[&str]) -> Result<(), HubFault> {
+        let path = self.listing(commit);
+        create_parent(&path)?;
+        let json = serde_json::to_vec(paths).expect("texts are JSON");
+        base::file::write_atomic(&path, &json).map_err(HubFault::io(&path))
+    }
+
+    fn listing(&self, commit: &str) -> PathBuf {
+        self.folder.join("listings").join(format!("{commit}.json"))
     }
 
     /// The place of a content.

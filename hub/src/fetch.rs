@@ -8,7 +8,7 @@ use crate::cache::RepoCache;
 use crate::client::Client;
 use crate::download::Transfer;
 use crate::error::{HubError, HubFault};
-use crate::listing::{Listed, Listing};
+use crate::listing::{Blob, Listed, Listing};
 use crate::progress::Progress;
 use crate::repo::Repo;
 use crate::settings::HubSettings;
@@ -85,7 +85,7 @@ fn cached(cache: &RepoCache, repo: &Repo, wanted: WantedFiles) -> Result<Snapsho
     if !folder.is_dir() {
         return Err(lacking(format!("revision {commit}")));
     }
-    let missing = wanted.missing(&folder);
+    let missing = wanted.missing(&folder, cache.listed(&commit).as_deref());
     if missing.is_empty() {
         return Ok(snapshot(repo, &commit, &folder, wanted));
     }
@@ -113,9 +113,15 @@ impl Fetch<'_> {
         let folder = self.cache.snapshot(commit);
         let mut progress = Progress::start(self.repo.to_string());
         let first = wanted.files(self.listing).map_err(whole)?;
-        let mut bytes = self.bring(&first, &mut progress)?;
+        let missing = self.missing(&first)?;
+        if matches!(wanted, WantedFiles::Matching(_)) && !missing.is_empty() {
+            let paths = self.listing.files.iter().map(|file| file.path.as_str());
+            let paths: Vec<&str> = paths.collect();
+            self.cache.set_listed(commit, &paths).map_err(whole)?;
+        }
+        let mut bytes = self.bring(&missing, &mut progress)?;
         let shards = wanted.shards(self.listing, &first, &folder).map_err(whole)?;
-        bytes += self.bring(&shards, &mut progress)?;
+        bytes += self.bring(&self.missing(&shards)?, &mut progress)?;
         drop(progress);
         self.cache.set_commit(self.repo.revision(), commit).map_err(whole)?;
         let snapshot = snapshot(self.repo, commit, &folder, wanted);
@@ -128,15 +134,20 @@ impl Fetch<'_> {
         Ok(snapshot)
     }
 
-    /// Fetches the files that are not there; returns their bytes.
-    fn bring(&self, files: &[&Listed], progress: &mut Progress) -> Result<u64, HubError> {
+    /// The files that are not there.
+    fn missing<'l>(&self, files: &[&'l Listed]) -> Result<Vec<(&'l str, Blob)>, HubError> {
         let mut missing = Vec::new();
         for file in files {
             let blob = file.blob().map_err(|fault| fault.at(self.repo, Some(&file.path)))?;
             if !self.cache.has(&self.listing.commit, &file.path, blob.size) {
-                missing.push((&file.path, blob));
+                missing.push((file.path.as_str(), blob));
             }
         }
+        Ok(missing)
+    }
+
+    /// Fetches files; returns their bytes.
+    fn bring(&self, missing: &[(&str, Blob)], progress: &mut Progress) -> Result<u64, HubError> {
         if missing.is_empty() {
             return Ok(0);
         }
@@ -147,7 +158,7 @@ impl Fetch<'_> {
         prepared.map_err(|fault| fault.at(self.repo, None))?;
         progress.expect(needed);
         let commit = self.repo.at(&self.listing.commit);
-        for (path, blob) in &missing {
+        for (path, blob) in missing {
             let transfer = Transfer { client: self.client, repo: &commit, file: path, blob };
             let done = self.one(&transfer, progress);
             done.map_err(|fault| fault.at(self.repo, Some(path)))?;

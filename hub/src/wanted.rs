@@ -90,8 +90,10 @@ impl WantedFiles {
         shards_of(folder)?.iter().map(find).collect()
     }
 
-    /// What a folder of the cache lacks.
-    pub(crate) fn missing(&self, folder: &Path) -> Vec<String> {
+    /// What a folder of the cache lacks of what is wanted. `listed` are the paths of the commit,
+    /// where they are known: a cache that another program filled has none, and patterns without a
+    /// wildcard are then what must be there.
+    pub(crate) fn missing(&self, folder: &Path, listed: Option<&[String]>) -> Vec<String> {
         let is_there = |name: &str| fs::metadata(folder.join(name)).is_ok_and(|it| it.is_file());
         let lacking = |names: &[&str]| {
             let absent = names.iter().filter(|name| !is_there(name));
@@ -113,8 +115,20 @@ impl WantedFiles {
                 missing
             }
             WantedFiles::Matching(patterns) => {
+                let needed: Vec<&str> = match listed {
+                    Some(paths) => {
+                        let is_match = matcher(patterns);
+                        paths.iter().map(String::as_str).filter(|path| is_match(path)).collect()
+                    }
+                    None => patterns
+                        .iter()
+                        .copied()
+                        .filter(|it| !it.contains(['*', '?', '[']))
+                        .collect(),
+                };
                 let found = patterns.iter().any(|pattern| !cached(folder, pattern).is_empty());
-                if found { Vec::new() } else { vec![patterns.join(" or ")] }
+                let missing = lacking(&needed);
+                if found || !missing.is_empty() { missing } else { vec![patterns.join(" or ")] }
             }
         }
     }
@@ -163,8 +177,14 @@ fn adapter(listing: &Listing) -> Result<Vec<&Listed>, HubFault> {
 }
 
 fn matching<'l>(listing: &'l Listing, patterns: &[&str]) -> impl Iterator<Item = &'l Listed> {
+    let is_match = matcher(patterns);
+    listing.files.iter().filter(move |file| is_match(&file.path))
+}
+
+/// Whether a path fits one of these patterns.
+fn matcher(patterns: &[&str]) -> impl Fn(&str) -> bool + use<> {
     let patterns: Vec<Pattern> = patterns.iter().map(|pattern| compiled(pattern)).collect();
-    listing.files.iter().filter(move |file| patterns.iter().any(|one| fits(one, &file.path)))
+    move |path| patterns.iter().any(|one| fits(one, path))
 }
 
 fn compiled(pattern: &str) -> Pattern {

@@ -288,6 +288,62 @@ fn offline_takes_what_is_there_and_names_what_is_missing() {
     check_offline(&[INDEX], "main", Some("model.safetensors"));
 }
 
+/// Four files of a data set: two with written-out names, and two that a pattern names.
+const DATA: WantedFiles = WantedFiles::Matching(&["gsm8k.json", "math.json", "data/*.jsonl"]);
+const DATA_FILES: [&str; 4] = ["data/a.jsonl", "data/b.jsonl", "gsm8k.json", "math.json"];
+
+fn data_set() -> StandInRepo {
+    let files = DATA_FILES.map(|path| (path, path.as_bytes()));
+    StandInRepo::new(NAME, &[&files[..], &[("README.md", b"x")]].concat())
+}
+
+/// Fetches a commit's data, of which the file `cut` does not come, and then again without a server
+/// and offline; `expected` is a part of the errors, or the number of files.
+#[track_caller]
+fn check_partial(cut: &'static str, forget: bool, expected: Result<usize, &str>) {
+    let cache = folder();
+    let edit: Edit = Box::new(move |request, reply| {
+        let is_cut = !cut.is_empty() && request.path.ends_with(cut);
+        if is_cut { StandInReply::new(404, Vec::new()) } else { reply }
+    });
+    let server = StandInHub::start_with(vec![data_set()], edit);
+    let online = settings(&server.endpoint(), cache.path());
+    let pinned = repo(&format!("org/name@{}", data_set().commit));
+    let fetched = Hub::new(online.clone()).fetch(&pinned, DATA);
+    assert_eq!(fetched.is_ok(), cut.is_empty(), "{cut}: {fetched:?}");
+    drop(server);
+    if forget {
+        let listings = cache.path().join("models--org--name/listings");
+        fs::remove_dir_all(listings).expect("it was written");
+    }
+    let offline = HubSettings { offline: true, ..online.clone() };
+    match (Hub::new(offline).fetch(&pinned, DATA), Hub::new(online).fetch(&pinned, DATA), expected)
+    {
+        (Ok(found), Ok(same), Ok(n)) => {
+            assert_eq!(found, same);
+            assert_eq!(found.files.len(), n, "{found:?}");
+        }
+        (Err(offline), Err(online), Err(part)) => {
+            assert!(offline.to_string().contains(part), "{offline}");
+            assert!(online.to_string().contains("cannot be reached"), "{online}");
+        }
+        (offline, online, _) => assert_eq!(format!("{offline:?}, {online:?}"), "", "{cut}"),
+    }
+}
+
+#[test]
+fn a_data_set_that_came_in_part_is_not_used() {
+    check_partial("", false, Ok(4));
+    check_partial(DATA_FILES[0], false, Err("lacks revision"));
+    for cut in &DATA_FILES[1..] {
+        check_partial(cut, false, Err(cut));
+    }
+    // A cache of another program: what is written out is needed, and of a pattern one file.
+    check_partial("", true, Ok(4));
+    check_partial("gsm8k.json", true, Err("gsm8k.json"));
+    check_partial("math.json", true, Err("math.json"));
+}
+
 /// Fetches with a token or without; the list of files, or the shard, has this status and error code.
 #[track_caller]
 fn check_status(
