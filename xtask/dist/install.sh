@@ -7,6 +7,11 @@ set -eu
 archive=${1:?"usage: install.sh ARCHIVE [PREFIX]"}
 prefix=${2:-"$HOME/.local"}
 name=${archive##*/}
+# The script works in a folder of its own, which it removes.
+case $prefix in
+/*) ;;
+*) prefix=$PWD/$prefix ;;
+esac
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
