@@ -106,6 +106,23 @@ fn packages_of_equal_files_are_equal_and_install() {
 }
 
 #[test]
+fn a_relative_prefix_is_below_the_folder_of_the_caller() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        println!("skipped: python3 is not installed");
+        return;
+    }
+    let folder = packed();
+    let archive = file(&folder.path().join("out"), ".tar.gz");
+    for prefix in ["opt/tribunal", "with space"] {
+        let mut sh = Command::new("sh");
+        sh.arg(script("install.sh")).arg(&archive).arg(prefix);
+        let output = sh.current_dir(folder.path()).output().expect("sh starts");
+        assert!(ended(&output, true).contains("installed tribunal 1.2.3"));
+        check_installed(&folder.path().join(prefix));
+    }
+}
+
+#[test]
 fn the_wheel_gives_the_command() {
     let pip = |args: &[&str]| Command::new("python3").args(["-m", "pip"]).args(args).output();
     if !pip(&["--version"]).is_ok_and(|output| output.status.success()) {
