@@ -79,7 +79,7 @@ pub(crate) fn read(section: &Section<'_, '_>) -> Box<dyn ScorerKind> {
 }
 
 /// The limits of a run.
-pub(super) fn read_limits(section: &Section<'_, '_>) -> Limits {
+pub(crate) fn read_limits(section: &Section<'_, '_>) -> Limits {
     let limits = section
         .integer("cpu_ms", 1..3_600_001)
         .map_or_else(Limits::default, |ms| Limits::with_cpu(Duration::from_millis(ms)));
@@ -96,7 +96,7 @@ pub(super) fn read_limits(section: &Section<'_, '_>) -> Limits {
 }
 
 /// The sandbox.
-pub(super) fn read_sandbox(section: &Section<'_, '_>) -> SandboxConfig {
+pub(crate) fn read_sandbox(section: &Section<'_, '_>) -> SandboxConfig {
     let floors = [
         ("limits", Floor::Limits),
         ("calls", Floor::Calls),

@@ -26,7 +26,7 @@ use crate::engine_client::EngineClient;
 use crate::labels::Labels;
 use crate::models::{Chat, Models, Served, wording_digest};
 use crate::outcome::{Evidence, Failure, Outcome, PartReport, Trace};
-use crate::prompt::transcript;
+use crate::prompt::{Prompt, transcript};
 use crate::sample::Sample;
 use crate::{Input, Message};
 use combine::Combine;
@@ -38,7 +38,7 @@ use question::{PrincipleQuestion, score_of};
 pub(crate) const NAME: &str = "principles";
 
 /// The role that models which were trained for principles read them in.
-const ROLE: &str = "principle";
+pub const ROLE: &str = "principle";
 const SLOTS: Slots<'static> = Slots { needed: &["conversation", "principle"], optional: &[] };
 
 /// The options.
@@ -306,6 +306,14 @@ impl PrinciplePrompt {
             }
         }
     }
+}
+
+/// The question whether a response satisfies a principle, in the wording of the scorer's scalar form: for
+/// training on verdicts with a chat template that does not know [`ROLE`]. `turns` end with the response.
+pub fn principle_in_words(turns: &[Message], principle: &str) -> Vec<Message> {
+    let shown = transcript(turns);
+    let slots = [("conversation", &*shown), ("principle", principle)];
+    Prompt::built_in("principle").fill(&slots)
 }
 
 /// Whether the chat template renders the role: with its content, and not as it renders a user's.

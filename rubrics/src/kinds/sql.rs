@@ -56,7 +56,7 @@ pub(crate) fn read(section: &Section<'_, '_>, base: Option<&Path>) -> Box<dyn Sc
 }
 
 /// The limits of a query.
-pub(super) fn read_limits(section: &Section<'_, '_>) -> SqlLimits {
+pub(crate) fn read_limits(section: &Section<'_, '_>) -> SqlLimits {
     let default = SqlLimits::default();
     let time = section.integer("time_ms", 1..3_600_001).map(Duration::from_millis);
     SqlLimits {
@@ -66,7 +66,7 @@ pub(super) fn read_limits(section: &Section<'_, '_>) -> SqlLimits {
 }
 
 /// The folder of databases.
-pub(super) fn read_folder(
+pub(crate) fn read_folder(
     section: &Section<'_, '_>,
     base: Option<&Path>,
     all_variants: bool,
@@ -79,7 +79,7 @@ pub(super) fn read_folder(
 }
 
 /// Runs at a time.
-pub(super) fn read_slots(section: &Section<'_, '_>) -> Option<usize> {
+pub(crate) fn read_slots(section: &Section<'_, '_>) -> Option<usize> {
     section.integer("slots", 1..1025).and_then(|slots| usize::try_from(slots).ok())
 }
 

@@ -9,11 +9,6 @@
 //! Unlike the published code, which scores the error string of the turn limit as incorrect, the
 //! turn limit is a failure here unless `at_turn_limit = "incorrect"`.
 
-mod convert;
-mod result;
-mod runners;
-mod tools;
-
 #[cfg(test)]
 mod tests;
 
@@ -34,8 +29,7 @@ use crate::models::{Chat, Models, Served};
 use crate::outcome::{Failure, FailureKind, Outcome, Score};
 use crate::programs::Programs;
 use crate::sample::Sample;
-use result::ToolResult;
-use tools::Toolbox;
+use crate::toolbox::{ToolResult, Toolbox};
 
 /// Name of the kind in configurations.
 pub(crate) const NAME: &str = "tool";

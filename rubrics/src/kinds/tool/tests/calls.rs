@@ -4,9 +4,8 @@ use proptest::prelude::*;
 use serde_json::json;
 use verifiers::tool_calls::{Call, read_calls};
 
-use super::super::result::ToolResult;
-use super::super::tools::{ToolStep, Toolbox};
 use crate::config::Document;
+use crate::toolbox::{ToolResult, ToolStep, Toolbox};
 
 /// All tools, with results of at most 200 bytes.
 fn toolbox() -> Toolbox {

@@ -18,14 +18,14 @@ use crate::queries::{self, Queries};
 /// Arguments of `python_interpreter`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Program {
+pub(crate) struct Program {
     code: String,
 }
 
 /// Arguments of `sql`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SqlArguments {
+pub(crate) struct SqlArguments {
     query: String,
     #[serde(default)]
     setup: Option<String>,

@@ -1,22 +1,31 @@
-//! The tools that run here: computations of the verifiers, each within a budget, and programs and
-//! queries, under the limits of the scorers that run them.
+//! The tools of the scorer kind `tool` and of a policy's rollouts: computations of the verifiers, each
+//! within a budget, and programs and queries, under the limits of the scorers that run them.
+//!
+//! Calls are requests of the models' own text; the tools must not know who made them.
 
+mod convert;
+mod result;
+mod runners;
+
+use std::fmt;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use verifiers::math::{Math, MathConfig};
-use verifiers::tool_calls::Call;
+use verifiers::tool_calls::{Call, RequestedCall};
 use verifiers::{Candidate, Claim, Fuel, Gold, UnitScore, Verifier as _, VerifyError, arithmetic};
 
-use super::convert;
-use super::result::{ToolResult, cut};
-use super::runners::{Program, Runners, SqlArguments};
+use crate::ScoreOptions;
 use crate::config::Section;
-use crate::engine_client::EngineClient;
+use crate::engine_client::{EngineClient, Tools};
 use crate::outcome::Failure;
 use crate::programs::Programs;
+pub use result::ToolResult;
+use result::cut;
+use runners::{Program, Runners, SqlArguments};
 
 /// Calls of one turn that are run; the others are refused.
 const MAX_CALLS: usize = 16;
@@ -26,7 +35,7 @@ const MAX_RESULT: usize = 4096;
 /// A tool. No tool calls a model, so that calls do not cascade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Tool {
+enum Tool {
     /// Whether two answers mean the same.
     SymbolicVerify,
     /// The exact value of an expression.
@@ -39,11 +48,11 @@ pub(super) enum Tool {
     Sql,
 }
 
-/// The tools of a scorer.
+/// Tools with their limits.
 #[derive(Clone, Serialize)]
-pub(super) struct Toolbox {
+pub struct Toolbox {
     tools: Vec<Tool>,
-    pub(super) max_result_bytes: usize,
+    max_result_bytes: usize,
     /// What [`Tool::PythonInterpreter`] and [`Tool::Sql`] need.
     #[serde(flatten)]
     runners: Runners,
@@ -72,6 +81,26 @@ impl Tool {
 
     fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
+    }
+
+    /// Its name as a tag in plain text.
+    fn tag(self) -> &'static str {
+        match self {
+            Self::PythonInterpreter => "python",
+            Self::SymbolicVerify | Self::Calculator | Self::UnitConversion | Self::Sql => {
+                self.name()
+            }
+        }
+    }
+
+    /// The argument that plain text stands for; `None` for a tool of several arguments.
+    fn text_argument(self) -> Option<&'static str> {
+        match self {
+            Self::Calculator => Some("expression"),
+            Self::PythonInterpreter => Some("code"),
+            Self::Sql => Some("query"),
+            Self::SymbolicVerify | Self::UnitConversion => None,
+        }
     }
 
     /// The tool as a function in `OpenAI`'s schema.
@@ -138,7 +167,7 @@ impl Tool {
 }
 
 /// A call, as far as it can be answered on a verifier thread.
-pub(super) enum ToolStep {
+pub(crate) enum ToolStep {
     /// The result.
     Done(String),
     /// A program to run.
@@ -181,9 +210,20 @@ fn symbolic_verify(a: &str, b: &str) -> Result<String, String> {
     }
 }
 
+impl fmt::Debug for Toolbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.max_result_bytes;
+        f.debug_struct("Toolbox")
+            .field("tools", &self.tools)
+            .field("max_result_bytes", &bytes)
+            .finish()
+    }
+}
+
 impl Toolbox {
-    /// Reads the options; `base` is the folder that paths are relative to.
-    pub(super) fn read(section: &Section<'_, '_>, base: Option<&Path>) -> Option<Self> {
+    /// Reads the options `tools`, `max_result_bytes` and those of the sandbox and of queries; `base` is
+    /// the folder that paths are relative to. `None` after a problem of the section.
+    pub fn read(section: &Section<'_, '_>, base: Option<&Path>) -> Option<Self> {
         let words = Tool::ALL.map(|tool| (tool.name(), tool));
         let is_given = section.has("tools");
         let tools = section.words("tools", &words);
@@ -203,12 +243,12 @@ impl Toolbox {
     }
 
     /// The sandbox of programs.
-    pub(super) fn programs(&self) -> Option<&Programs> {
+    pub(crate) fn programs(&self) -> Option<&Programs> {
         self.runners.programs()
     }
 
     /// Descriptions of the tools for the prompt; empty without tools.
-    pub(super) fn described(&self) -> String {
+    pub(crate) fn described(&self) -> String {
         if self.tools.is_empty() {
             return String::new();
         }
@@ -222,11 +262,68 @@ impl Toolbox {
         text
     }
 
+    /// The tools as functions in `OpenAI`'s schema, for chat templates.
+    pub fn schemas(&self) -> Vec<Value> {
+        self.tools.iter().map(|tool| tool.schema()).collect()
+    }
+
+    /// The tags of calls in plain text, one for each tool.
+    pub fn tags(&self) -> impl Iterator<Item = &'static str> {
+        self.tools.iter().map(|tool| tool.tag())
+    }
+
+    /// Reads the call that a tag stands for: the text between its ends is the JSON of all arguments, or
+    /// the only argument of a tool that has one.
+    ///
+    /// # Errors
+    /// The error of the call, for the model.
+    pub fn tagged_call(&self, tag: &str, text: &str) -> Call {
+        let tool = self.tools.iter().find(|tool| tool.tag() == tag);
+        let tool = tool.ok_or_else(|| format!("no such tool: {tag}"))?;
+        let arguments = match (serde_json::from_str::<Value>(text.trim()), tool.text_argument()) {
+            (Ok(Value::Object(arguments)), _) => arguments,
+            (_, Some(name)) => Map::from_iter([(name.to_owned(), text.trim().into())]),
+            (_, None) => return Err(format!("{tag} needs a JSON object of its arguments")),
+        };
+        Ok(RequestedCall { name: tool.name().to_owned(), arguments })
+    }
+
+    /// Gives a query that names no database that of a reference of the scorer kind `sql`, of several
+    /// the first. The gold query is not read.
+    pub fn set_database(call: &mut RequestedCall, reference: &Map<String, Value>) {
+        let has_database =
+            ["setup", "database"].iter().any(|key| call.arguments.contains_key(*key));
+        if call.name != Tool::Sql.name() || has_database {
+            return;
+        }
+        let script = match reference.get("database") {
+            Some(Value::Array(scripts)) => scripts.first(),
+            script => script,
+        };
+        for (argument, value) in [("setup", script), ("database", reference.get("db_id"))] {
+            if let Some(value) = value {
+                call.arguments.insert(argument.to_owned(), value.clone());
+            }
+        }
+    }
+
+    /// Runs the calls of several turns at the same time; one list of results for each turn, in order.
+    /// Failures of the sandbox and of overload are no results for the model.
+    pub async fn run(
+        &self,
+        turns: Vec<Vec<Call>>,
+        options: ScoreOptions,
+        tools: &Tools,
+    ) -> Vec<Result<Vec<ToolResult>, Failure>> {
+        let client = EngineClient::new(tools, options, 1);
+        join_all(turns.into_iter().map(|calls| self.answer(calls, &client))).await
+    }
+
     /// Runs all calls of a turn, in order.
     ///
     /// # Errors
     /// Failures of the sandbox and of overload, which are no results for the model.
-    pub(super) async fn answer(
+    pub(crate) async fn answer(
         &self,
         calls: Vec<Call>,
         client: &EngineClient<'_>,
@@ -250,7 +347,7 @@ impl Toolbox {
     }
 
     /// Computes what needs no waiting.
-    pub(super) fn begin(&self, calls: Vec<Call>) -> Vec<Result<ToolStep, String>> {
+    pub(crate) fn begin(&self, calls: Vec<Call>) -> Vec<Result<ToolStep, String>> {
         let begin = |(index, call): (usize, Call)| {
             if index >= MAX_CALLS {
                 return Err(format!("a turn has at most {MAX_CALLS} calls"));
@@ -269,7 +366,7 @@ impl Toolbox {
     }
 
     /// Renders a result for the model: JSON, truncated to the limit, without a closing tag.
-    pub(super) fn rendered(&self, result: Result<String, String>) -> ToolResult {
+    pub(crate) fn rendered(&self, result: Result<String, String>) -> ToolResult {
         let is_ok = result.is_ok();
         let (status, key, text) = match result {
             Ok(text) => ("ok", "result", text),
