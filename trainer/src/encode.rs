@@ -87,6 +87,23 @@ impl Encoder {
         Ok(encoded.map(|chat| chat.token_ids)?)
     }
 
+    /// Whether the chat template renders a role: with its content, and not as it renders a user's.
+    pub fn knows_role(&self, role: &str) -> bool {
+        const PROBE: &str = "is brief";
+        let render = |role: &str| {
+            let turns = [
+                Message::new("user", "a"),
+                Message::new("assistant", "b"),
+                Message::new(role, PROBE),
+            ];
+            self.prompt(&turns).ok()
+        };
+        let shows =
+            |ids: &[u32]| self.tokenizer.decode(ids, true).is_ok_and(|text| text.contains(PROBE));
+        render(role)
+            .is_some_and(|own| shows(&own) && render("user").is_none_or(|other| other != own))
+    }
+
     /// Encodes a conversation with its response, as a score head reads it.
     ///
     /// # Errors

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::Value;
 
 /// Metrics of a step, an evaluation or a run. Names are paths such as `loss` or
 /// `rollout/tokens`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics {
     numbers: BTreeMap<String, f64>,
+    transcript: Option<Value>,
 }
 
 impl Metrics {
@@ -40,6 +42,16 @@ impl Metrics {
                 self.add(&format!("{prefix}{name}"), value);
             }
         }
+    }
+
+    /// Sets the transcript of a rollout.
+    pub fn set_transcript(&mut self, transcript: Value) {
+        self.transcript = Some(transcript);
+    }
+
+    /// The transcript of a rollout, a JSON object; `None` for a policy without tools.
+    pub fn transcript(&self) -> Option<&Value> {
+        self.transcript.as_ref()
     }
 
     /// Adds all numbers of another, under a prefix.

@@ -46,7 +46,7 @@ use rubrics::combine::thoughts::ThoughtLabel;
 use serde::{Deserialize, Serialize};
 
 pub use batch::{Middle, ReinforcePlusPlus, ReinforcePlusPlusBaseline, StableReinforce, Whitening};
-pub use canon::Canon;
+pub use canon::{Canon, CanonAnneal, CanonMetric};
 pub use gae::Gae;
 pub use group::{Grpo, MaxRl, Mean, Rloo};
 pub use process::{Capo, IStar, Ppr, TpGrpo};
@@ -73,6 +73,8 @@ pub struct ScoredResponse<'a> {
     /// The value of the state before each token under the weights of the rollout, one per token or
     /// empty; GAE reads it.
     pub values: &'a [f64],
+    /// The mean entropy of its tokens in nats; CANON reads it by option.
+    pub entropy: Option<f64>,
 }
 
 /// A step of a response.
@@ -98,7 +100,7 @@ pub enum Signal {
 impl<'a> ScoredResponse<'a> {
     /// A response with a reward and no steps.
     pub fn new(reward: f64, n_tokens: usize) -> Self {
-        Self { reward, n_tokens, steps: &[], token_rewards: &[], values: &[] }
+        Self { reward, n_tokens, steps: &[], token_rewards: &[], values: &[], entropy: None }
     }
 
     /// Sets the steps.
@@ -207,6 +209,11 @@ impl AdvantageKind {
         }
     }
 
+    /// Whether it reads the entropies of tokens.
+    pub fn reads_entropies(&self) -> bool {
+        matches!(self, Self::Canon(Canon { metric: CanonMetric::Entropy, .. }))
+    }
+
     /// Whether responses whose advantage is 0 are left out of the batch and its denominators.
     pub fn leaves_out_zeros(&self) -> bool {
         match self {
@@ -252,7 +259,7 @@ impl AdvantageKind {
             Self::Ppr(ppr) => each(groups, |group| ppr.group(group)),
             Self::IStar(istar) => each(groups, |group| istar.group(group)),
             Self::StepReturns(kind) => each(groups, |group| kind.group(group)),
-            Self::Canon(kind) => each(groups, |group| kind.group(group)),
+            Self::Canon(kind) => kind.evaluate(groups),
             Self::WReinforce(kind) => each(groups, |group| kind.group(group)),
             Self::Gae(gae) => gae.evaluate(groups),
         }?;

@@ -356,6 +356,38 @@ fn f3_canon_compares_halves() {
     assert!(error.contains("even"), "{error}");
 }
 
+/// METHODS2 F3: the half of the higher entropy is favoured.
+#[test]
+fn f3_canon_by_entropy() {
+    let check = |toml: &str, expected: [f64; 4]| {
+        let response = |(reward, entropy): (&f64, f64)| ScoredResponse {
+            entropy: Some(entropy),
+            ..ScoredResponse::new(*reward, 1)
+        };
+        let group = [1.0, 0.0, 1.0, 1.0];
+        let group = group.iter().zip([0.1, 0.4, 0.2, 0.3]).map(response).collect();
+        let kind = kind(&format!("kind = 'canon'\nmetric = 'entropy'\n{toml}"));
+        let got = kind.evaluate(&[group]).expect("good rewards").concat().concat();
+        for (got, expected) in got.iter().zip(expected) {
+            assert!((got - expected).abs() < 1e-12, "{toml}: {got} for {expected}");
+        }
+    };
+    check("", [0.5, -1.0, 0.5, 0.0]);
+    check("mu = 0.0", [0.0, -0.5, 0.0, 0.5]);
+    check("mu = 0.5", [0.25, -0.75, 0.25, 0.25]);
+    check("alpha = 0.5", [0.0, -0.5, 0.0, 0.5]);
+    check("beta = 0.1", [0.4, -0.9, 0.4, 0.1]);
+    // Three of four are right.
+    check("anneal = 'accuracy'", [0.375, -0.875, 0.375, 0.125]);
+    let bare = vec![ScoredResponse::new(1.0, 1), ScoredResponse::new(0.0, 1)];
+    let error = kind("kind = 'canon'\nmetric = 'entropy'").evaluate(&[bare]);
+    assert!(matches!(error, Err(FormulaError::Missing { method: "canon", .. })));
+    assert!(matches!(
+        kind("kind = 'canon'\nbeta = 0.1").check(),
+        Err(FormulaError::Setting { .. })
+    ));
+}
+
 #[test]
 fn raw_step_scores_are_refused_by_name() {
     let AdvantageKind::StepReturns(returns) = kind("kind = 'step_returns'") else {

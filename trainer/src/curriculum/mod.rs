@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Result, TrainError};
 use arms::Arm;
 use base::seeded::decision;
-pub use fill::{Fill, FillConfig};
+pub use fill::{DiscardRate, Fill, FillConfig};
 pub use keep::{Fate, Keep, KeepCounts, NoProgressRule};
 use pool::PoolPosition;
 
@@ -60,7 +60,19 @@ pub enum CurriculumConfig {
         /// Candidates per drawn problem: 4, as reported.
         #[serde(default = "default_candidates")]
         candidates: usize,
+        /// The value model; `None` takes the last mean reward of a problem, and for one that was never
+        /// sampled the mean of the others.
+        #[serde(default)]
+        value: Option<ProblemValueSection>,
     },
+}
+
+/// The value model of PCL, from the policy's model with a score head of zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProblemValueSection {
+    /// Its learning rate.
+    pub rate: f64,
 }
 
 fn default_window() -> usize {
@@ -106,6 +118,9 @@ impl CurriculumConfig {
             }
             Self::Pcl { candidates: 0, .. } => "there is at least one candidate a problem",
             Self::Pcl { target, .. } if !target.is_finite() => "a target is finite",
+            Self::Pcl { value: Some(own), .. } if !positive(own.rate) => {
+                "the `rate` of a value model is a positive number"
+            }
             Self::Uniform | Self::Dump { .. } | Self::Sec { .. } | Self::Pcl { .. } => {
                 return Ok(());
             }
@@ -208,7 +223,7 @@ impl Curriculum {
                 let weights: Vec<f64> = self.weights().into_iter().map(|(_, w)| w).collect();
                 Ok((0..count).map(|_| self.next(&weights)).collect())
             }
-            CurriculumConfig::Pcl { target, candidates } => {
+            CurriculumConfig::Pcl { target, candidates, .. } => {
                 let before = self.state();
                 let wanted = count.saturating_mul(candidates);
                 let candidates: Vec<u64> = (0..wanted).map(|_| self.next(&[1.0])).collect();

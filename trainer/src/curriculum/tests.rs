@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::fill::{Next, Shortfall};
+use super::fill::{DiscardRate, Next, Shortfall};
 use super::*;
 use crate::item::Group;
 use crate::judge_data::fixtures::{group, none, right, wrong};
@@ -119,7 +119,7 @@ fn d_pcl_takes_the_nearest() {
     check(&[0.4, 0.6, 0.5], 2, &[10, 12]);
     check(&[0.4], 3, &[10]);
     check(&[], 3, &[]);
-    let config = CurriculumConfig::Pcl { target: 0.5, candidates: 4 };
+    let config = CurriculumConfig::Pcl { target: 0.5, candidates: 4, value: None };
     let mut curriculum = two_kinds(config);
     let mut candidates = 0;
     let values = |of: &[u64]| -> Result<Vec<f64>> {
@@ -138,7 +138,7 @@ fn d_pcl_takes_the_nearest() {
 
 #[test]
 fn d_a_resumed_curriculum_draws_the_same() {
-    let pcl = CurriculumConfig::Pcl { target: 0.5, candidates: 3 };
+    let pcl = CurriculumConfig::Pcl { target: 0.5, candidates: 3, value: None };
     for config in [CurriculumConfig::Uniform, dump(), sec(), pcl] {
         let step = |curriculum: &mut Curriculum, step: u64| {
             let values = |of: &[u64]| Ok(of.iter().map(|i| (i % 3) as f64 / 2.0).collect());
@@ -173,8 +173,8 @@ fn invalid_curriculum_options_are_refused() {
     }
     refused(CurriculumConfig::Dump { window: 0, temperature: 1.0 });
     refused(CurriculumConfig::Sec { rate: 1.1, temperature: 1.0 });
-    refused(CurriculumConfig::Pcl { target: f64::NAN, candidates: 1 });
-    refused(CurriculumConfig::Pcl { target: 0.5, candidates: 0 });
+    refused(CurriculumConfig::Pcl { target: f64::NAN, candidates: 1, value: None });
+    refused(CurriculumConfig::Pcl { target: 0.5, candidates: 0, value: None });
     assert!(Curriculum::new(CurriculumConfig::Uniform, [], 1).is_err());
     let mut curriculum = two_kinds(sec());
     let before = curriculum.state();
@@ -195,7 +195,10 @@ fn options_are_read_with_their_defaults() {
     check("kind = \"dump\"", Some(dump()));
     check("kind = \"sec\"\nrate = 0.1", Some(sec()));
     check("kind = \"uniform\"", Some(CurriculumConfig::Uniform));
-    check("kind = \"pcl\"", Some(CurriculumConfig::Pcl { target: 0.5, candidates: 4 }));
+    check(
+        "kind = \"pcl\"",
+        Some(CurriculumConfig::Pcl { target: 0.5, candidates: 4, value: None }),
+    );
     check("kind = \"dump\"\nrate = 1", None);
     check("kind = \"king\"", None);
     let band = toml::from_str::<Keep>("keep = \"band\"").expect("valid");
@@ -284,7 +287,7 @@ fn run_without_differing_rewards_ends() {
 #[test]
 fn dapo_samples_until_the_batch_is_full() {
     let fill = |rounds, groups, shortfall| {
-        let config = FillConfig { rounds, groups, shortfall };
+        let config = FillConfig { rounds, groups, adaptive: false, shortfall };
         Fill::new(config, 4).expect("valid")
     };
     let mut full = fill(10, None, Shortfall::Fail);
@@ -305,9 +308,27 @@ fn dapo_samples_until_the_batch_is_full() {
     fails.add(3);
     assert!(matches!(fails.next(), Err(TrainError::NoProgress(_))));
     for (rounds, groups, want) in [(0, None, 4), (1, Some(0), 4), (1, None, 0)] {
-        let config = FillConfig { rounds, groups, shortfall: Shortfall::Train };
+        let config = FillConfig { rounds, groups, adaptive: false, shortfall: Shortfall::Train };
         assert!(Fill::new(config, want).is_err());
     }
+}
+
+/// METHODS2 I4, with one refill.
+#[test]
+fn i4_batches_follow_the_discard_rate() {
+    assert_eq!(DiscardRate::new(0.36).needed(128), 200);
+    let mut rate = DiscardRate::new(0.3);
+    rate.observe(0.5);
+    assert!((rate.rate() - 0.32).abs() < 1e-12);
+    assert_eq!((DiscardRate::default().needed(7), DiscardRate::new(1.0).needed(10)), (7, 100));
+    let config = FillConfig { rounds: 2, adaptive: true, ..FillConfig::default() };
+    let mut fill = Fill::new(config, 128).expect("valid").with_discard(DiscardRate::new(0.36));
+    assert_eq!(fill.next().expect("a round"), Next::Sample(200));
+    fill.add(96);
+    assert_eq!(fill.next().expect("a round"), Next::Sample(50));
+    fill.add(20);
+    assert_eq!(fill.next().expect("it is short"), Next::Train(116));
+    assert!(Fill::new(FillConfig { groups: Some(3), ..config }, 4).is_err());
 }
 
 proptest! {
@@ -330,7 +351,7 @@ proptest! {
 
     #[test]
     fn fill_always_terminates(kept in prop::collection::vec(0_usize..3, 0..40), rounds in 1_u32..12) {
-        let config = FillConfig { rounds, groups: Some(2), shortfall: Shortfall::Train };
+        let config = FillConfig { rounds, groups: Some(2), adaptive: false, shortfall: Shortfall::Train };
         let mut fill = Fill::new(config, 5).expect("valid");
         let mut kept = kept.into_iter().chain(std::iter::repeat(0));
         let mut steps = 0;

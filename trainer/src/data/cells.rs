@@ -36,6 +36,20 @@ pub enum RowField {
     RightShares,
     /// What `tribunal denoise` adds to a pair.
     Denoise,
+    /// The response that a principle is about.
+    Response,
+    /// A principle, as `tribunal principles` writes it.
+    Principle,
+    /// Whether the response satisfies it: `yes` or `no`.
+    Verdict,
+    /// The annotator whose feedback it is from.
+    Annotator,
+    /// The part of the feedback that it is from.
+    Evidence,
+    /// How well that part is found in the feedback.
+    EvidenceRatio,
+    /// How well other annotators agree.
+    Agreement,
     /// The steps of a solution.
     Steps,
     /// Whether each step is right.
@@ -71,7 +85,7 @@ pub enum RowField {
 }
 
 impl RowField {
-    const ALL: [RowField; 27] = [
+    const ALL: [RowField; 34] = [
         RowField::Prompt,
         RowField::Messages,
         RowField::Completion,
@@ -83,6 +97,13 @@ impl RowField {
         RowField::Outcomes,
         RowField::RightShares,
         RowField::Denoise,
+        RowField::Response,
+        RowField::Principle,
+        RowField::Verdict,
+        RowField::Annotator,
+        RowField::Evidence,
+        RowField::EvidenceRatio,
+        RowField::Agreement,
         RowField::Steps,
         RowField::Labels,
         RowField::Answer,
@@ -115,6 +136,13 @@ impl RowField {
             RowField::Outcomes => "outcomes",
             RowField::RightShares => "right_shares",
             RowField::Denoise => "denoise",
+            RowField::Response => "response",
+            RowField::Principle => "principle",
+            RowField::Verdict => "verdict",
+            RowField::Annotator => "annotator",
+            RowField::Evidence => "evidence",
+            RowField::EvidenceRatio => "evidence_ratio",
+            RowField::Agreement => "agreement",
             RowField::Steps => "steps",
             RowField::Labels => "labels",
             RowField::Answer => "answer",
@@ -177,7 +205,7 @@ pub(super) const NO_PROMPT: &str =
 
 /// The kinds of rows, by their fields.
 pub(super) const ONE_OF: &str = "a row has one of: `completion`; `chosen` and `rejected`; `steps` and \
-     `labels`; `answer` or `reference`; `rubric` or `principles`; `audit`; `candidates` and \
+     `labels`; `response`, `principle` and `verdict`; `answer` or `reference`; `rubric` or `principles`; `audit`; `candidates` and \
      `gold_rank`; `kind` = `open`";
 
 /// A message of a row.
@@ -314,6 +342,11 @@ impl<'r, 'l> RowCells<'r, 'l> {
             }
             (None, None) => Ok(None),
         }
+    }
+
+    /// Leaves fields unread that a kind of row has for people.
+    pub(super) fn leave(&mut self, fields: &[RowField]) {
+        self.left.retain(|field| !fields.contains(field));
     }
 
     /// Refuses cells that the row's kind does not read.

@@ -10,12 +10,15 @@ mod tests;
 use std::fmt::Debug;
 
 use rand::seq::SliceRandom as _;
+use rubrics::{PRINCIPLE, principle_in_words};
+use serde_json::Value;
 
 pub use cells::{RowField, RowsSource, UnknownColumns};
 pub use row::{Preference, Process, Ranked, Supervised, Tokenized, TrainingRow};
 pub use rows::read_rows;
 
 use crate::error::Result;
+use crate::item::RowFields;
 use base::seeded::decision;
 
 /// All rows of a run.
@@ -53,6 +56,37 @@ impl TrainingRows {
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == Some(0)
+    }
+
+    /// Gives the schemas of tools to problems that have none of their own, for the chat template.
+    pub fn show_tools(&mut self, schemas: &[Value]) {
+        let TrainingRows::Stored { rows, .. } = self else {
+            return;
+        };
+        for row in rows {
+            if let TrainingRow::Problem(item) = row
+                && item.fields.tools.is_none()
+            {
+                let fields = RowFields { tools: Some(schemas.to_vec()), ..(*item.fields).clone() };
+                item.fields = fields.into();
+            }
+        }
+    }
+
+    /// Puts the principles of rows into the wording of the scorer `principles`, for a chat template that
+    /// does not know their role.
+    pub fn word_principles(&mut self) {
+        let TrainingRows::Stored { rows, .. } = self else {
+            return;
+        };
+        for row in rows {
+            if let TrainingRow::Supervised(row) = row
+                && let Some((last, turns)) = row.turns.split_last()
+                && last.role == PRINCIPLE
+            {
+                row.turns = principle_in_words(turns, &last.content);
+            }
+        }
     }
 
     /// Takes `n` rows from position `first` of the run, counted over all epochs.

@@ -7,7 +7,7 @@ use datasets::cell::Cell;
 use datasets::json_rows::each_text;
 use datasets::raw_row::RawRow;
 use datasets::source::{Selection, files};
-use rubrics::{Message, Reference};
+use rubrics::{Message, PRINCIPLE, Reference};
 use serde::Deserialize;
 
 use super::cells::{NO_PROMPT, ONE_OF, RowCells, RowField, RowsSource};
@@ -99,6 +99,9 @@ fn row_of_cells(
             tools: tools(cells)?,
         }));
     }
+    if cells.has(RowField::Principle) || cells.has(RowField::Verdict) {
+        return principle(cells, turns);
+    }
     if cells.has(RowField::Steps) || cells.has(RowField::Labels) {
         return process(cells, turns);
     }
@@ -120,6 +123,34 @@ fn process(cells: &mut RowCells<'_, '_>, turns: Vec<Message>) -> Result<Training
         return Err(format!("{} steps have {} labels", steps.len(), labels.len()));
     }
     Ok(TrainingRow::Process(Process { turns, steps, labels }))
+}
+
+/// A row of `tribunal principles`: the conversation with the response and the principle, and the verdict
+/// as the reply to imitate (RLBFF, 2509.21319).
+fn principle(cells: &mut RowCells<'_, '_>, mut turns: Vec<Message>) -> Result<TrainingRow, String> {
+    let response = cells.text(RowField::Response)?;
+    let principle = cells.text(RowField::Principle)?;
+    let verdict = cells.text(RowField::Verdict)?;
+    let (Some(response), Some(principle), Some(verdict)) = (response, principle, verdict) else {
+        return Err("`response`, `principle` and `verdict` come together".into());
+    };
+    let reply = match &*verdict {
+        "yes" => "Yes",
+        "no" => "No",
+        other => return Err(format!("`verdict` is \"yes\" or \"no\", not \"{other}\"")),
+    };
+    let of_people =
+        [RowField::Annotator, RowField::Evidence, RowField::EvidenceRatio, RowField::Agreement];
+    cells.leave(&of_people);
+    turns.push(Message { role: "assistant".to_owned(), content: response });
+    turns.push(Message { role: PRINCIPLE.to_owned(), content: principle });
+    let kind = cells.text(RowField::Category)?;
+    Ok(TrainingRow::Supervised(Supervised {
+        turns,
+        completion: reply.to_owned(),
+        kind: kind.as_deref().unwrap_or("principles").into(),
+        tools: None,
+    }))
 }
 
 fn ranked(cells: &mut RowCells<'_, '_>, problem: String) -> Result<TrainingRow, String> {

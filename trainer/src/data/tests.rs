@@ -45,6 +45,54 @@ fn problems_have_what_scorers_read() {
     check("\"scorer\": \"form\"", None, None);
 }
 
+/// Rows of `tribunal principles` are read as they are.
+#[test]
+fn a1_principles_and_verdicts_are_supervised_rows() {
+    let row = |verdict: &str| {
+        format!(
+            "{{\"id\": 1, \"prompt\": \"What is 2 + 2?\", \"response\": \"4\", \"annotator\": 0, \
+             \"principle\": \"is right\", \"verdict\": \"{verdict}\", \"evidence\": \"It is correct.\", \
+             \"evidence_ratio\": 100.0, \"agreement\": 0.9}}\n"
+        )
+    };
+    let text = format!("{}{}", row("yes"), row("no"));
+    let rows = read_with(&text, "", None).unwrap_or_else(|error| panic!("{error}"));
+    let order = EpochOrder::new(0, rows.len());
+    let mut rows = TrainingRows::Stored { rows, order };
+    let supervised = |rows: &TrainingRows| match rows {
+        TrainingRows::Stored { rows, .. } => rows
+            .iter()
+            .map(|row| match row {
+                TrainingRow::Supervised(row) => row.clone(),
+                other => panic!("{other:?}"),
+            })
+            .collect::<Vec<_>>(),
+        TrainingRows::Generated(_) => panic!("they are stored"),
+    };
+    let read = supervised(&rows);
+    let replies: Vec<&str> = read.iter().map(|row| &*row.completion).collect();
+    assert_eq!(replies, ["Yes", "No"]);
+    let turns: Vec<(&str, &str)> =
+        read[0].turns.iter().map(|turn| (&*turn.role, &*turn.content)).collect();
+    let expected = [("user", "What is 2 + 2?"), ("assistant", "4"), ("principle", "is right")];
+    assert_eq!(turns, expected);
+    rows.word_principles();
+    let worded = supervised(&rows);
+    let last = worded[0].turns.last().expect("a question");
+    assert_eq!(last.role, "user");
+    assert!(last.content.contains("Principle: is right"), "{}", last.content);
+    for (row, expected) in [
+        (row("partially"), "`verdict` is"),
+        (
+            "{\"prompt\": \"q\", \"principle\": \"p\", \"verdict\": \"yes\"}".to_owned(),
+            "`response`",
+        ),
+    ] {
+        let error = read_with(&row, "", None).expect_err(expected).to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
 #[test]
 fn columns_have_names_of_their_own() {
     let row = "{\"question\": \"q\", \"solution\": {\"final\": 5}, \"metadata\": {\"level\": 3}, \

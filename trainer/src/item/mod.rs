@@ -1,13 +1,18 @@
 //! Prompts of a run ([`TrainingItem`]), and the rollouts of each ([`Group`]).
 
+mod observation;
 mod stored;
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use rubrics::toolbox::Toolbox;
 use rubrics::{FailureKind, Message, Reference};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use verifiers::tool_calls::RequestedCall;
+
+pub use self::observation::{EarlyEnd, Observation, interleaved};
 
 /// The role in which the model responds to an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -98,6 +103,13 @@ impl TrainingItem {
     pub fn has_reference(&self) -> bool {
         self.gold.is_some() || self.fields.reference.is_some()
     }
+
+    /// Gives a query that names no database that of the item's reference.
+    pub fn give_database(&self, call: &mut RequestedCall) {
+        if let Some(Reference::Object(reference)) = &self.fields.reference {
+            Toolbox::set_database(call, reference);
+        }
+    }
 }
 
 /// A token that the model sampled.
@@ -114,14 +126,20 @@ pub struct Token {
 /// One response that the model sampled for an item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rollout {
-    /// Its tokens, the one that ended it included.
+    /// Its sampled tokens, the one that ended it included.
     pub tokens: Vec<Token>,
-    /// Their text, without special tokens.
+    /// The results of its calls, between its tokens.
+    pub observations: Vec<Observation>,
+    /// The text that scorers read, without special tokens.
     pub text: String,
-    /// Whether it was truncated at the length limit.
+    /// Whether it was cut at the limit of its tokens or turns, or by a tool's failure.
     pub truncated: bool,
+    /// Why it ended before the model ended it; `None` for the length or for no such end.
+    pub early_end: Option<EarlyEnd>,
     /// The final answer extracted from the text; `None` if there is none.
     pub answer: Option<String>,
+    /// The prompt that it was sampled from, where that is not the item's: with a scaffold.
+    pub scaffold: Option<Arc<[u32]>>,
     /// Its reward, or the failure in its place.
     pub reward: Result<f64, FailureKind>,
     /// Whether it is right, by the rule of the run ([`RightRule`](crate::rollout::RightRule)); `None`
@@ -150,9 +168,17 @@ impl Rollout {
         self.right == Some(true)
     }
 
-    /// The ids of its tokens.
+    /// The ids of its tokens and of its observations.
     pub fn ids(&self) -> Vec<u32> {
-        self.tokens.iter().map(|token| token.id).collect()
+        interleaved(&self.tokens, &self.observations)
+    }
+
+    /// The failure of a tool that ended it, which leaves it without a score.
+    pub fn tool_failure(&self) -> Option<FailureKind> {
+        match self.early_end {
+            Some(EarlyEnd::Tool(kind)) => Some(kind),
+            Some(EarlyEnd::Turns) | None => None,
+        }
     }
 
     /// Whether a verdict found it wrong; false without a verdict.

@@ -33,6 +33,9 @@ pub(crate) fn group(index: u64, rollouts: Vec<Rollout>) -> Group {
 fn rollout(answer: &str, reward: Result<f64, FailureKind>) -> Rollout {
     Rollout {
         tokens: Vec::new(),
+        observations: Vec::new(),
+        early_end: None,
+        scaffold: None,
         text: format!("I reason. \\boxed{{{answer}}}"),
         truncated: false,
         answer: Some(answer.to_owned()),

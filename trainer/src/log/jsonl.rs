@@ -56,6 +56,19 @@ impl JsonLines {
         self.file.put(line.as_bytes())
     }
 
+    /// Appends a line of a step with the fields of an object.
+    ///
+    /// # Errors
+    /// As [`JsonLines::write`].
+    pub fn write_fields(&mut self, step: u64, object: &Value) -> Result<()> {
+        let mut fields = Map::new();
+        fields.insert("step".to_owned(), step.into());
+        for (name, value) in object.as_object().into_iter().flatten() {
+            fields.insert(name.clone(), value.clone());
+        }
+        self.file.put(format!("{}\n", Value::Object(fields)).as_bytes())
+    }
+
     /// Waits until everything written is on the disk; for checkpoints.
     ///
     /// # Errors

@@ -23,6 +23,8 @@ pub struct StepContext<'a> {
     pub micro_tokens: usize,
     /// The step, from 1.
     pub step: u64,
+    /// Steps of the run.
+    pub steps: u64,
     /// The run's seed.
     pub seed: u64,
     /// Revision of the weights at the beginning of the step.

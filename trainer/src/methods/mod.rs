@@ -23,6 +23,7 @@ pub use supervised::SupervisedConfig;
 
 use crate::data::TrainingRows;
 use crate::error::{Result, TrainError};
+use crate::rollout::ToolSection;
 
 /// `[method]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,6 +50,18 @@ impl MethodConfig {
             MethodConfig::Process(config) => config.check(),
             MethodConfig::Preference(config) => config.check(),
             MethodConfig::PolicyGradient(config) => config.check(run),
+        }
+    }
+
+    /// Lists what cannot work with or without the tools of a run, each with the section at fault.
+    pub fn check_tools(&self, tools: Option<&ToolSection>) -> Vec<(&'static str, String)> {
+        match (self, tools) {
+            (MethodConfig::PolicyGradient(config), tools) => config.check_tools(tools),
+            (_, None) => Vec::new(),
+            (_, Some(_)) => vec![(
+                "tools",
+                "tools are for rollouts, which the method `policy_gradient` has alone".to_owned(),
+            )],
         }
     }
 

@@ -31,3 +31,11 @@ pub(super) fn output_grads(grad: &[f64]) -> Vec<Grad> {
 pub(super) fn mean_logprob_grad(tokens: usize, share: f64) -> Grad {
     Grad::Logprob { logprob: (-share / tokens as f64) as f32, entropy: 0.0 }
 }
+
+/// The entropy of the distribution that a token was drawn from, in nats; 0 for other outputs.
+pub(super) fn entropy(output: &Output) -> f64 {
+    match output {
+        Output::Logprob { entropy, .. } => f64::from(*entropy),
+        Output::Head(_) | Output::Vocab(_) | Output::Labels { .. } | Output::Hidden(_) => 0.0,
+    }
+}

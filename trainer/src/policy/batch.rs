@@ -6,6 +6,7 @@ use models::batch::AdapterSlot;
 use models::{OutputSpec, PackItem, RaggedBatch, pack_shared};
 
 use crate::error::{Result, TrainError};
+use crate::item::Rollout;
 
 /// A sequence, and the outputs that a loss reads of it.
 #[derive(Clone, Debug)]
@@ -28,6 +29,18 @@ impl PolicySequence {
                 .map(|(at, token)| (prompt.len() + at - 1, OutputSpec::Logprob(*token)))
                 .collect(),
             token_ids: [prompt, continuation].concat(),
+            adapter: None,
+        }
+    }
+
+    /// A prompt and a rollout; reads the log-probability of every sampled token, and of no observation.
+    pub fn rollout(prompt: &[u32], rollout: &Rollout) -> PolicySequence {
+        let sampled = rollout.places().into_iter().zip(&rollout.tokens);
+        PolicySequence {
+            reads: sampled
+                .map(|(place, token)| (prompt.len() + place - 1, OutputSpec::Logprob(token.id)))
+                .collect(),
+            token_ids: [prompt, &rollout.ids()].concat(),
             adapter: None,
         }
     }

@@ -6,6 +6,8 @@ use models::{Output, OutputSpec};
 use tiny_models::{AdapterSpec, Preset, TinyHead, TinySpec, make, make_adapter};
 
 use super::{Asserted, Grad, Gradients, Packing, Policy, PolicySequence, Workers};
+use crate::item::{Observation, Rollout, Token};
+use crate::judge_data::fixtures::none;
 use crate::optimiser::{AdamW, AdamWConfig};
 
 fn folder(dir: &Path, preset: Preset, head: TinyHead) -> TinySpec {
@@ -25,6 +27,32 @@ fn sequences(n: usize) -> Vec<PolicySequence> {
             PolicySequence::continued(&prompt, &answer)
         })
         .collect()
+}
+
+/// The log-probability of a sampled token is read before it, behind a result where one stands there;
+/// nothing is read of results.
+#[test]
+fn observations_are_computed_and_not_read() {
+    let token = |id| Token { id, logprob: -1.0, revision: 0 };
+    let observation = |at, ids: &[u32]| Observation {
+        at,
+        token_ids: ids.into(),
+        text: String::new(),
+        calls: 1,
+        failed: 0,
+    };
+    let rollout = Rollout {
+        tokens: [10, 11, 12].map(token).to_vec(),
+        observations: vec![observation(2, &[90, 91]), observation(3, &[92])],
+        ..none()
+    };
+    let sequence = PolicySequence::rollout(&[1, 2], &rollout);
+    assert_eq!(sequence.token_ids, [1, 2, 10, 11, 90, 91, 12, 92]);
+    let read = [(1, 10), (2, 11), (5, 12)].map(|(at, id)| (at, OutputSpec::Logprob(id)));
+    assert_eq!(sequence.reads, read);
+    let plain = Rollout { observations: Vec::new(), ..rollout };
+    let one_turn = PolicySequence::continued(&[1, 2], &[10, 11, 12]);
+    assert_eq!(PolicySequence::rollout(&[1, 2], &plain).reads, one_turn.reads);
 }
 
 /// Gradients that differ from read to read: by index of the sequence and place.

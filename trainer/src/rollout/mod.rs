@@ -3,7 +3,10 @@
 mod reward_manager;
 mod right;
 mod sampler;
+mod tools;
 
+pub(crate) use reward_manager::failure_name;
 pub use reward_manager::{RewardManager, failures};
 pub use right::RightRule;
 pub use sampler::{RolloutParams, SampleRequest, SampledResponse, Sampler};
+pub use tools::{AtLimit, CallFormat, ScoredText, ToolLoop, ToolSection};

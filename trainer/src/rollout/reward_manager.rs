@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rubrics::toolbox::{ToolResult, Toolbox};
 use rubrics::{
-    Evidence, FailureKind, Input, Models, Outcome, Passage, Priority, Reference, Registry,
+    Evidence, Failure, FailureKind, Input, Models, Outcome, Passage, Priority, Reference, Registry,
     Responses, ScoreOptions, Scorer, Served, StepScore, Tools, VerifierPool, score,
 };
+
+use verifiers::tool_calls::Call;
 
 use super::right::{RightRule, RightVerdict, part};
 use crate::error::{Result, TrainError};
@@ -76,19 +79,27 @@ impl RewardManager {
         })
     }
 
+    /// The names of all scorers.
+    pub fn scorer_names(&self) -> impl Iterator<Item = &str> {
+        self.registry.iter().map(|scorer| scorer.name())
+    }
+
     /// The rule by which answers are right.
     pub fn right(&self) -> &RightRule {
         &self.right
     }
 
     /// Fills in the rewards of rollouts, whether they are right, and their answers, each against its
-    /// item.
+    /// item. A rollout that a tool's failure ended keeps that failure.
     ///
     /// # Errors
     /// An item with an unknown scorer.
     pub fn reward(&self, pairs: &mut [(&TrainingItem, &mut Rollout)], seed: u64) -> Result<()> {
         let mut by_scorer: BTreeMap<Arc<str>, Vec<usize>> = BTreeMap::new();
-        for (at, (item, _)) in pairs.iter().enumerate() {
+        let scored = |(_, (_, rollout)): &(usize, &(&TrainingItem, &mut Rollout))| {
+            rollout.tool_failure().is_none()
+        };
+        for (at, (item, _)) in pairs.iter().enumerate().filter(scored) {
             by_scorer.entry(item.scorer.clone()).or_default().push(at);
         }
         let mut open = Vec::new();
@@ -291,6 +302,17 @@ impl RewardManager {
         }
     }
 
+    /// Runs the calls of several conversations at the same time; one list of results for each, in order.
+    pub fn run_tools(
+        &self,
+        toolbox: &Toolbox,
+        calls: Vec<Vec<Call>>,
+        seed: u64,
+    ) -> Vec<std::result::Result<Vec<ToolResult>, Failure>> {
+        let options = ScoreOptions { priority: Priority::Batch, seed, ..ScoreOptions::default() };
+        self.runtime.block_on(toolbox.run(calls, options, &self.tools))
+    }
+
     /// The outcomes of a scorer, one for each input, in order.
     ///
     /// # Errors
@@ -304,6 +326,14 @@ impl RewardManager {
 }
 
 impl Rollout {
+    /// Leaves a rollout that a tool's failure ended without a score.
+    pub(crate) fn keep_tool_failure(&mut self) {
+        if let Some(kind) = self.tool_failure() {
+            self.reward = Err(kind);
+            self.right = None;
+        }
+    }
+
     fn set_verdict(&mut self, verdict: RightVerdict) {
         self.right = verdict.right;
         self.answer = verdict.answer;
@@ -366,7 +396,8 @@ pub fn failures<'a>(
     counts
 }
 
-fn failure_name(kind: FailureKind) -> &'static str {
+/// The name of a failure in logs.
+pub(crate) fn failure_name(kind: FailureKind) -> &'static str {
     match kind {
         FailureKind::Abstain => "abstain",
         FailureKind::Refused => "refused",

@@ -6,23 +6,26 @@
 //! only then is the probability in the loss the one that they were drawn with.
 
 use std::fmt::Display;
+use std::ops::Range;
 use std::sync::Arc;
 
 use engine::{
     FinishReason, Host, Priority, Request, RequestEvent, RequestParams, SampledToken,
-    SamplingParams, Task, TaskOutput,
+    SamplingParams, StopStrings, Task, TaskOutput,
 };
 use rubrics::FailureKind;
 
 use crate::encode::Encoder;
 use crate::error::{Result, TrainError};
-use crate::item::{Rollout, Token, TrainingItem};
+use crate::item::{EarlyEnd, Observation, Rollout, Token, TrainingItem, interleaved};
+use crate::rollout::ScoredText;
 
 /// Samples responses with the served policy.
 #[derive(Clone, Debug)]
 pub struct Sampler {
     host: Arc<Host>,
     encoder: Encoder,
+    scored: ScoredText,
 }
 
 /// A response to sample.
@@ -39,17 +42,23 @@ pub struct SampleRequest {
     /// Number of tokens, `partial` included, after which it is interrupted; `None` samples to its
     /// end.
     pub most: Option<usize>,
+    /// Texts that end it beside the tokens that end a text; they stay part of it.
+    pub stop: Option<StopStrings>,
 }
 
 impl SampleRequest {
     /// Requests a response from its first token.
     pub fn new(prompt: Arc<[u32]>, adapter: Option<Arc<str>>, stream: u64) -> SampleRequest {
-        SampleRequest { prompt, adapter, stream, partial: Vec::new(), most: None }
+        SampleRequest { prompt, adapter, stream, partial: Vec::new(), most: None, stop: None }
     }
 
     /// The part of the response that was sampled before.
     fn begun(&self) -> SampledResponse {
-        SampledResponse { tokens: self.partial.clone(), ended: false, interrupted: true }
+        SampledResponse {
+            tokens: self.partial.clone(),
+            interrupted: true,
+            ..SampledResponse::default()
+        }
     }
 }
 
@@ -65,14 +74,33 @@ pub struct RolloutParams {
 }
 
 /// A sampled response.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SampledResponse {
-    /// Its tokens, the one that ended it included.
+    /// Its sampled tokens, the one that ended it included.
     pub tokens: Vec<Token>,
+    /// The results of its calls, between its tokens.
+    pub observations: Vec<Observation>,
     /// Whether it is complete; otherwise it was cut at its length, or interrupted.
     pub ended: bool,
     /// Whether it was interrupted and can be resumed.
     pub interrupted: bool,
+    /// Why it ended early; `None` for its length or for no such end.
+    pub early_end: Option<EarlyEnd>,
+    /// The prompt that it was sampled from, where that is not the item's.
+    pub scaffold: Option<Arc<[u32]>>,
+}
+
+impl SampledResponse {
+    /// The ids of its tokens and of its observations.
+    pub fn ids(&self) -> Vec<u32> {
+        interleaved(&self.tokens, &self.observations)
+    }
+
+    /// Number of tokens with those of its observations.
+    pub fn length(&self) -> usize {
+        let inserted = self.observations.iter().map(|observation| observation.token_ids.len());
+        self.tokens.len() + inserted.sum::<usize>()
+    }
 }
 
 impl Sampler {
@@ -81,7 +109,20 @@ impl Sampler {
     /// # Errors
     /// A tokenizer without an end-of-text token.
     pub fn new(host: Arc<Host>, thinking: bool) -> Result<Sampler> {
-        Ok(Sampler { encoder: Encoder::new(host.tokenizer.clone(), thinking)?, host })
+        let encoder = Encoder::new(host.tokenizer.clone(), thinking)?;
+        Ok(Sampler { encoder, host, scored: ScoredText::default() })
+    }
+
+    /// Sets the text of responses with observations.
+    #[must_use]
+    pub fn with_scored(self, scored: ScoredText) -> Sampler {
+        Sampler { scored, ..self }
+    }
+
+    /// The most tokens of a prompt with its response.
+    pub fn max_sequence(&self) -> usize {
+        let limits = self.host.engine.limits();
+        limits.max_positions.min(limits.kv_tokens)
     }
 
     /// The tokenizer.
@@ -200,6 +241,7 @@ impl Sampler {
                 seed: params.seed,
                 stream: request.stream,
                 stop_token_ids: self.encoder.stops().into(),
+                stop: request.stop.clone(),
                 logprobs: Some(0),
                 resumed: partial.len(),
                 ..SamplingParams::default()
@@ -213,17 +255,66 @@ impl Sampler {
     /// Tokens that the tokenizer refuses.
     pub fn rollout(&self, sample: SampledResponse) -> Result<Rollout> {
         Ok(Rollout {
-            text: self.text(&sample.tokens)?,
+            text: match &sample.observations[..] {
+                [] => self.text(&sample.tokens)?,
+                observations => self.located(&sample.tokens, observations)?.0,
+            },
             truncated: !sample.ended,
             tokens: sample.tokens,
+            observations: sample.observations,
+            early_end: sample.early_end,
+            scaffold: sample.scaffold,
             answer: None,
-            reward: Err(FailureKind::Internal),
+            reward: Err(match sample.early_end {
+                Some(EarlyEnd::Tool(kind)) => kind,
+                Some(EarlyEnd::Turns) | None => FailureKind::Internal,
+            }),
             right: None,
             steps: None,
         })
     }
 
-    /// The text of a response, without special tokens.
+    /// The text of a response that scorers read, and the code points of each sampled token in it. Bytes
+    /// of an incomplete character belong to the token that completes it.
+    ///
+    /// # Errors
+    /// Tokens that the tokenizer refuses.
+    pub fn located(
+        &self,
+        tokens: &[Token],
+        observations: &[Observation],
+    ) -> Result<(String, Vec<Range<usize>>)> {
+        let (mut text, mut n) = (String::new(), 0);
+        let mut places: Vec<Range<usize>> = Vec::with_capacity(tokens.len());
+        let mut add = |piece: &str| {
+            text.push_str(piece);
+            let begin = n;
+            n += piece.chars().count();
+            begin..n
+        };
+        let ends =
+            observations.iter().map(|observation| (observation.at, Some(&*observation.text)));
+        let mut begin = 0;
+        for (end, observed) in ends.chain([(tokens.len(), None)]) {
+            let mut stream = self.encoder.tokenizer().decode_stream(true);
+            for token in &tokens[begin..end] {
+                places.push(add(&stream.step(token.id)?));
+            }
+            let rest = add(&stream.finish()?);
+            if let Some(last) = places.last_mut().filter(|_| end > begin) {
+                last.end = rest.end;
+            }
+            begin = end;
+            add(match (self.scored, observed) {
+                (_, None) => "",
+                (ScoredText::Written, Some(_)) => "\n",
+                (ScoredText::Transcript, Some(observed)) => observed,
+            });
+        }
+        Ok((text, places))
+    }
+
+    /// The text of sampled tokens, without special tokens.
     ///
     /// # Errors
     /// Tokens that the tokenizer refuses.

@@ -59,6 +59,7 @@ impl TrainingRun {
             encoder: self.sampler.encoder(),
             micro_tokens: adapters::micro_tokens(&self.config, &self.policy),
             step: 1,
+            steps: self.steps(),
             seed: self.config.run.seed,
             revision: self.sampler.host().engine.revision(),
         };
@@ -123,7 +124,7 @@ fn sampled(
     let prompt = sampler.prompt(item)?;
     let request = SampleRequest::new(prompt, policy_gradient.policy_adapter(), 0);
     let params = RolloutParams { seed: 0, max_tokens: method.max_tokens, temperature: 1.0 };
-    let mut samples = sampler.sample(&[request], params)?;
+    let mut samples = policy_gradient.respond(&[(request, item)], params)?;
     sampler.rollout(samples.remove(0))
 }
 

@@ -15,6 +15,7 @@ use super::sources::DataSource;
 use crate::error::{Result, TrainError};
 use crate::methods::{MethodConfig, RunNames};
 use crate::optimiser::{AdamWConfig, Schedule};
+use crate::rollout::ToolSection;
 
 /// The name by which scorers of a run file query the model in training.
 pub const POLICY: &str = "policy";
@@ -32,6 +33,8 @@ pub struct RunConfig {
     pub data: Vec<DataSource>,
     /// `[method]`.
     pub method: MethodConfig,
+    /// `[tools]`; `None` for rollouts of one turn.
+    pub tools: Option<ToolSection>,
     /// `[evaluation]`.
     pub evaluation: EvaluationSection,
     /// `[[model]]`.
@@ -245,6 +248,14 @@ impl RunConfig {
             None => Some(EvaluationSection::default()),
             Some(section) => typed(&section),
         };
+        let tools = match root.section("tools") {
+            None => Some(None),
+            Some(section) => {
+                let tools = ToolSection::read(&section, base).map(Some);
+                section.finish();
+                tools
+            }
+        };
         let models = root.sections("model").iter().map(typed).collect::<Vec<_>>();
         let data = root.sections("data").iter().map(typed).collect::<Vec<_>>();
         let names: Vec<String> = policy
@@ -261,6 +272,7 @@ impl RunConfig {
             optimiser: optimiser?,
             data: data.into_iter().collect::<Option<Vec<_>>>()?,
             method: method?,
+            tools: tools?,
             evaluation: evaluation?,
             models: models.into_iter().collect::<Option<Vec<_>>>()?,
             scorers,
@@ -320,6 +332,9 @@ impl RunConfig {
         let names = RunNames { scorers: &self.scorers, adapters };
         for problem in self.method.check(&names) {
             root.problem("method", problem);
+        }
+        for (key, problem) in self.method.check_tools(self.tools.as_ref()) {
+            root.problem(key, problem);
         }
     }
 

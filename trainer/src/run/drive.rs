@@ -42,15 +42,18 @@ pub struct Ended {
     pub checkpoint: Option<PathBuf>,
 }
 
-/// The log files of a run: `metrics.jsonl`, `evaluations.jsonl` and `TensorBoard`'s under `events`.
+/// The log files of a run: `metrics.jsonl`, `evaluations.jsonl`, `transcripts.jsonl` of a policy with
+/// tools, and `TensorBoard`'s under `events`.
 struct Logs {
     steps: JsonLines,
     evaluations: JsonLines,
+    transcripts: Option<JsonLines>,
     events: EventFile,
 }
 
 impl Logs {
-    fn open(folder: &Path, done: u64) -> Result<Logs> {
+    fn open(run: &TrainingRun) -> Result<Logs> {
+        let (folder, done) = (run.folder(), run.done());
         let resumed_at = (done > 0).then_some(done + 1);
         // Entries after the checkpoint are written again; without a checkpoint, all entries are,
         // including the evaluation before the first step.
@@ -64,6 +67,12 @@ impl Logs {
         Ok(Logs {
             steps: lines("metrics.jsonl")?,
             evaluations: lines("evaluations.jsonl")?,
+            transcripts: run
+                .config()
+                .tools
+                .is_some()
+                .then(|| lines("transcripts.jsonl"))
+                .transpose()?,
             events: EventFile::create(
                 &folder.join("events"),
                 unix_time().as_secs_f64(),
@@ -75,6 +84,10 @@ impl Logs {
     fn step(&mut self, step: u64, metrics: &Metrics) -> Result<()> {
         let record = record(step, "", metrics);
         self.steps.write(&record)?;
+        if let (Some(transcripts), Some(transcript)) = (&mut self.transcripts, metrics.transcript())
+        {
+            transcripts.write_fields(step, transcript)?;
+        }
         self.events.write(&record)
     }
 
@@ -94,7 +107,7 @@ pub fn drive(
     stop: &AtomicBool,
     tell: &mut dyn FnMut(News<'_>),
 ) -> Result<Ended> {
-    let mut logs = Logs::open(run.folder(), run.done())?;
+    let mut logs = Logs::open(run)?;
     let mut progress = RunProgress::new(run.steps());
     let begin = Instant::now();
     let mut checkpoint = None;

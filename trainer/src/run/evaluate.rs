@@ -51,6 +51,7 @@ fn loss(run: &mut TrainingRun) -> Result<Metrics> {
             encoder: run.sampler.encoder(),
             micro_tokens: adapters::micro_tokens(&run.config, &run.policy),
             step: round,
+            steps: rounds,
             seed: 0,
             revision: run.sampler.host().engine.revision(),
         };
@@ -133,10 +134,11 @@ fn answers(
         let prompt = sampler.prompt(item)?;
         for _ in 0..n {
             let adapter = policy_gradient.policy_adapter();
-            requests.push(SampleRequest::new(prompt.clone(), adapter, requests.len() as u64));
+            let stream = requests.len() as u64;
+            requests.push((SampleRequest::new(prompt.clone(), adapter, stream), *item));
         }
     }
-    let samples = sampler.sample(&requests, params)?.into_iter();
+    let samples = policy_gradient.respond(&requests, params)?.into_iter();
     let mut answers: Vec<Rollout> =
         samples.map(|sample| sampler.rollout(sample)).collect::<Result<_>>()?;
     let mut pairs: Vec<(&TrainingItem, &mut Rollout)> =

@@ -21,7 +21,7 @@ use crate::methods::{MethodConfig, PolicyGradient, StepContext, offline_step};
 use crate::metrics::Metrics;
 use crate::optimiser::AdamW;
 use crate::policy::{Asserted, Gradients, Policy};
-use crate::rollout::{RewardManager, RightRule, Sampler};
+use crate::rollout::{RewardManager, RightRule, Sampler, ToolLoop, ToolSection};
 
 /// A run in progress.
 #[derive(Debug)]
@@ -115,7 +115,9 @@ impl TrainingRun {
             )));
         }
         let reference = adapters::reference_policy(&config)?;
+        let scored = config.tools.as_ref().map(|tools| tools.scored).unwrap_or_default();
         let sampler = Sampler::new(Arc::new(host(&config, &policy)?), config.policy.thinking)?;
+        let sampler = sampler.with_scored(scored);
         let mut hosts = vec![sampler.host().clone()];
         for model in &config.models {
             hosts.push(Arc::new(frozen(&config, model)?));
@@ -177,7 +179,11 @@ impl TrainingRun {
             self.config.run.seed,
         )?;
         let models = auxiliary::models(&self.config, base, self.folder.path(), newest)?;
-        let policy_gradient = policy_gradient.with_auxiliary(models)?;
+        let mut policy_gradient = policy_gradient.with_auxiliary(models)?;
+        if let Some(tools) = &self.config.tools {
+            policy_gradient =
+                policy_gradient.with_tools(ToolLoop::new(tools.clone(), &self.sampler)?);
+        }
         if let Some(TrainingRows::Stored { rows, .. }) = &self.evaluation {
             let items = rows.iter().filter_map(TrainingRow::problem);
             policy_gradient.check_right(items, "the evaluation")?;
@@ -247,6 +253,7 @@ impl TrainingRun {
             encoder: self.sampler.encoder(),
             micro_tokens: adapters::micro_tokens(&self.config, &self.policy),
             step: number,
+            steps: self.config.run.steps,
             seed: self.config.run.seed,
             revision: engine.revision(),
         };
@@ -349,7 +356,14 @@ fn read_rows(
         | MethodConfig::Preference(_) => None,
     };
     let data = DataFolder { base: &config.base, seed: config.run.seed };
-    open_rows(data, sources, sampler.encoder().tokenizer(), scorer)
+    let mut rows = open_rows(data, sources, sampler.encoder().tokenizer(), scorer)?;
+    if !sampler.encoder().knows_role(rubrics::PRINCIPLE) {
+        rows.word_principles();
+    }
+    if let Some(schemas) = config.tools.as_ref().and_then(ToolSection::schemas) {
+        rows.show_tools(&schemas);
+    }
+    Ok(rows)
 }
 
 fn rows_of_evaluation(

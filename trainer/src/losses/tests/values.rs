@@ -6,6 +6,8 @@ use serde::Deserialize;
 use super::{Batch, LIMITS, all_near, near, objective};
 use crate::advantages::steps::implicit_rewards;
 use crate::advantages::{AdvantageKind, Gae, ResponseStep, ScoredResponse, Signal};
+use crate::item::{Observation, Rollout, Token};
+use crate::judge_data::fixtures::none;
 use crate::losses::FormulaError;
 use crate::losses::kl::penalties;
 use crate::losses::policy::{Nft, PolicyLossKind};
@@ -117,6 +119,27 @@ fn f6_gae_by_hand() {
     let one = ScoredResponse { values: &[0.25], ..ScoredResponse::new(1.0, 1) };
     let got = AdvantageKind::Gae(Gae::default()).evaluate(&[vec![one]]).expect("good numbers");
     all_near("one", &got[0][0], &[0.0]);
+}
+
+/// The advantage behind a result of a tool is carried to the token before it, and no value is read of the
+/// result.
+#[test]
+fn f6_values_are_carried_through_observations() {
+    let token = Token { id: 1, logprob: -1.0, revision: 0 };
+    let observation =
+        Observation { at: 1, token_ids: [7].into(), text: String::new(), calls: 1, failed: 0 };
+    let rollout = Rollout { tokens: vec![token; 2], observations: vec![observation], ..none() };
+    let of_all = [0.2, 9.0, 0.6];
+    let values: Vec<f64> = rollout.places().into_iter().map(|place| of_all[place]).collect();
+    let gae = Gae { lambda: 0.95, whiten: false, ..Gae::default() };
+    let check = |values: &[f64], expected: &[f64]| {
+        let response = ScoredResponse { values, ..ScoredResponse::new(1.0, values.len()) };
+        let got = gae.estimate(0, &response).expect("good numbers");
+        all_near("advantages", &got.advantages, expected);
+    };
+    check(&values, &[0.78, 0.4]);
+    // With the result as a token of the response, its value would leak.
+    check(&of_all, &[1.181, -8.02, 0.4]);
 }
 
 #[test]

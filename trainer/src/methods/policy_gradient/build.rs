@@ -8,21 +8,24 @@ use super::config::{CompareSection, PolicyGradientConfig};
 use super::group_source::{GroupSource, NewGroups};
 use super::hook::Hook;
 use super::hooks::{
-    CompareRewards, CrlHook, GuardHook, PartialRollouts, SelfRewardTrust, SparkHook, UrpoHook,
-    monitor,
+    CompareRewards, CrlHook, FiltrationHook, GuardHook, PartialRollouts, SelfRewardTrust,
+    SparkHook, TranscriptHook, UrpoHook, monitor,
 };
+use super::problem_values::{self, ProblemValues};
 use super::prompts::Prompts;
 use super::rollouts::{RewardHook, Rollouts};
 use super::state::PolicyGradientState;
 use super::train_step::PolicyGradient;
 use crate::auxiliary::AuxiliaryModel;
-use crate::curriculum::NoProgressRule;
+use crate::curriculum::{DiscardRate, NoProgressRule};
 use crate::data::{Ranked, TrainingRow, TrainingRows};
 use crate::error::{Result, TrainError};
 use crate::item::TrainingItem;
 use crate::judge_data::{ItemQueue, ReplayBuffer};
 use crate::methods::context::wrong_kind;
-use crate::rollout::{RewardManager, Sampler};
+use crate::rollout::{
+    RewardManager, RolloutParams, SampleRequest, SampledResponse, Sampler, ToolLoop,
+};
 
 impl PolicyGradient {
     /// Builds the loop and its hooks over a served policy and the rows of a run.
@@ -80,6 +83,9 @@ impl PolicyGradient {
             hooks.push(Box::new(GuardHook::new(section)?));
             reward_hooks.extend(SelfRewardTrust::new(section).map(|hook| Box::new(hook) as _));
         }
+        if let Some(section) = config.filtration {
+            hooks.push(Box::new(FiltrationHook(section)));
+        }
         if let Some(section) = &config.spark {
             hooks.push(Box::new(SparkHook::new(section, config.prompts)?));
         }
@@ -90,8 +96,15 @@ impl PolicyGradient {
         Ok(PolicyGradient {
             prompts: Prompts::new(config.curriculum.clone(), rows.problems, seed)?,
             no_progress: NoProgressRule::new(config.no_progress_after),
+            discard: DiscardRate::default(),
             replay_buffer: ReplayBuffer::new(config.replay_buffer, seed),
-            rollouts: Rollouts { config: config.clone(), sampler, rewards, reward_hooks },
+            rollouts: Rollouts {
+                config: config.clone(),
+                sampler,
+                rewards,
+                tools: None,
+                reward_hooks,
+            },
             source,
             hooks,
             auxiliary: AuxiliaryModels::default(),
@@ -105,12 +118,37 @@ impl PolicyGradient {
     /// # Errors
     /// A model that is missing.
     pub fn with_auxiliary(self, models: Vec<AuxiliaryModel>) -> Result<PolicyGradient> {
-        Ok(PolicyGradient { auxiliary: AuxiliaryModels::new(&self.config, models)?, ..self })
+        let own = |model: &AuxiliaryModel| model.name() == problem_values::NAME;
+        let (values, models): (Vec<_>, Vec<_>) = models.into_iter().partition(own);
+        let mut built =
+            PolicyGradient { auxiliary: AuxiliaryModels::new(&self.config, models)?, ..self };
+        values.into_iter().for_each(|model| built.prompts.set_values(ProblemValues(model)));
+        Ok(built)
+    }
+
+    /// Lets the policy call tools in its rollouts.
+    #[must_use]
+    pub fn with_tools(mut self, tools: ToolLoop) -> PolicyGradient {
+        self.rollouts.tools = Some(tools);
+        self.hooks.push(Box::new(TranscriptHook));
+        self
+    }
+
+    /// Samples responses to items, in turns if the policy has tools.
+    ///
+    /// # Errors
+    /// Requests that cannot be sampled.
+    pub fn respond(
+        &self,
+        requests: &[(SampleRequest, &TrainingItem)],
+        params: RolloutParams,
+    ) -> Result<Vec<SampledResponse>> {
+        self.rollouts.respond(requests, params)
     }
 
     /// The models that are trained beside the policy and have weights of their own.
     pub fn auxiliary_models(&self) -> impl Iterator<Item = &AuxiliaryModel> {
-        self.auxiliary.models()
+        self.auxiliary.models().chain(self.prompts.value_model())
     }
 
     /// The sampler of the served policy.
@@ -133,6 +171,7 @@ impl PolicyGradient {
         let mut state = PolicyGradientState {
             prompts: self.prompts.state(),
             no_progress: self.no_progress,
+            discard: self.discard,
             judge_items: ItemQueue::new(self.config.prompts),
             replay_buffer: self.replay_buffer.clone(),
             urpo: None,
@@ -140,8 +179,7 @@ impl PolicyGradient {
             reward_gap: None,
             monitor: None,
             auxiliary: self
-                .auxiliary
-                .models()
+                .auxiliary_models()
                 .map(|model| (model.name().to_owned(), model.optimiser().steps))
                 .collect(),
         };
@@ -161,13 +199,14 @@ impl PolicyGradient {
         for hook in &mut self.hooks {
             hook.restore(&state)?;
         }
-        for model in self.auxiliary.models_mut() {
+        for model in self.auxiliary.models_mut().chain(self.prompts.value_model_mut()) {
             if let Some(steps) = state.auxiliary.get(model.name()) {
                 model.restorable().0.steps = *steps;
             }
         }
         self.prompts.restore(state.prompts)?;
         self.no_progress = state.no_progress;
+        self.discard = state.discard;
         self.replay_buffer = state.replay_buffer;
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::prompts::Prompts;
+use super::prompts::{Prompts, ReadContext};
 use super::rollouts::{Phase, Rollouts, SampledGroup};
 use super::state::PolicyGradientState;
 use crate::error::Result;
@@ -43,16 +43,22 @@ pub(super) struct Round<'a> {
     /// Groups to return.
     pub(super) want: usize,
     pub(super) params: RolloutParams,
+    pub(super) step: &'a StepContext<'a>,
 }
 
 impl<'a> Round<'a> {
     pub(super) fn new(
         rollouts: &'a Rollouts,
-        step: &StepContext<'_>,
+        step: &'a StepContext<'a>,
         phase: Phase,
         want: usize,
     ) -> Round<'a> {
-        Round { rollouts, want, params: rollouts.params(step, phase) }
+        Round { rollouts, want, params: rollouts.params(step, phase), step }
+    }
+
+    /// What a model of values needs to read prompts.
+    pub(super) fn context(&self) -> ReadContext<'a> {
+        (&self.rollouts.sampler, self.step)
     }
 
     /// Responses to each prompt.
@@ -77,6 +83,7 @@ impl GroupSource for NewGroups {
         prompts: &mut Prompts,
         _metrics: &mut Metrics,
     ) -> Result<Vec<SampledGroup>> {
-        round.rollouts.sample(prompts.draw(round.want)?, round.params)
+        let items = prompts.draw(round.want, round.context())?;
+        round.rollouts.sample(items, round.params, round.step)
     }
 }

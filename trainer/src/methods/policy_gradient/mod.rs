@@ -10,8 +10,10 @@ mod hooks;
 mod labels;
 mod majority_vote;
 mod monitor_state;
+mod problem_values;
 mod prompts;
 mod rollouts;
+mod scaffolds;
 mod state;
 mod step_signals;
 pub mod train_step;
@@ -19,10 +21,11 @@ mod update_batch;
 
 pub use auxiliary::{AuxiliarySpec, AuxiliaryStart};
 pub use config::{
-    CompareSection, CrlSection, GuardSection, ImplicitSection, JudgeUpdate, MonitorSection,
-    Overlong, OwnValue, PairReward, PartialSection, PolicyGradientConfig, ProgressSection,
-    SharedValue, SparkSection, StepModelSection, StepSplit, Teach, TokenRewardSection,
-    TrajectoryScore, UrpoSection, ValueSection,
+    AlongGroup, AlongTraining, CompareSection, CrlSection, Filter, FilterOver, FiltrationSection,
+    GuardSection, ImplicitSection, JudgeUpdate, MonitorSection, Overlong, OwnValue, PairReward,
+    PartialSection, PolicyGradientConfig, ProgressSection, ScaffoldSection, SharedValue,
+    SparkSection, StepModelSection, StepSplit, Teach, TokenRewardSection, TrajectoryScore,
+    UrpoSection, ValueSection,
 };
 pub(crate) use majority_vote::SCORER as MAJORITY_VOTE;
 pub use state::PolicyGradientState;

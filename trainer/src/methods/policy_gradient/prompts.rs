@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::problem_values::ProblemValues;
 use crate::advantages::{AdvantageKind, ScoredResponse};
+use crate::auxiliary::AuxiliaryModel;
 use crate::curriculum::{Curriculum, CurriculumConfig, CurriculumState, GroupAdvantages};
 use crate::error::Result;
-use crate::item::{Group, TrainingItem};
+use crate::item::{Group, ItemRole, TrainingItem};
+use crate::methods::context::StepContext;
 use crate::metrics::Metrics;
+use crate::rollout::Sampler;
 
 /// The prompts of a run, and statistics of their rewards.
 #[derive(Debug)]
@@ -19,7 +23,12 @@ pub(super) struct Prompts {
     pass: u64,
     /// Mean reward of each prompt's last group.
     rewards: BTreeMap<u64, f64>,
+    /// A model of their mean rewards.
+    values: Option<ProblemValues>,
 }
+
+/// What a model of values needs to read prompts.
+pub(super) type ReadContext<'a> = (&'a Sampler, &'a StepContext<'a>);
 
 /// Their state in a checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,7 +56,41 @@ impl Prompts {
             items,
             pass: 0,
             rewards: BTreeMap::new(),
+            values: None,
         })
+    }
+
+    /// Chooses problems by a model of their values.
+    pub(super) fn set_values(&mut self, values: ProblemValues) {
+        self.values = Some(values);
+    }
+
+    /// The model of values.
+    pub(super) fn value_model(&self) -> Option<&AuxiliaryModel> {
+        self.values.as_ref().map(|values| &values.0)
+    }
+
+    /// The model of values.
+    pub(super) fn value_model_mut(&mut self) -> Option<&mut AuxiliaryModel> {
+        self.values.as_mut().map(|values| &mut values.0)
+    }
+
+    /// Trains the model of values on the mean rewards of a batch.
+    pub(super) fn learn(
+        &mut self,
+        context: ReadContext<'_>,
+        groups: &[Group],
+        metrics: &mut Metrics,
+    ) -> Result<()> {
+        let Some(values) = &mut self.values else {
+            return Ok(());
+        };
+        let observed = groups.iter().filter(|group| group.item.role == ItemRole::Policy);
+        let observed = observed.filter_map(|group| {
+            let rewards = group.rewards().filter(|rewards| !rewards.is_empty())?;
+            Some((&*group.item, rewards.iter().sum::<f64>() / rewards.len() as f64))
+        });
+        values.learn(context, &observed.collect::<Vec<_>>(), metrics)
     }
 
     /// Whether a pass through all prompts ended since the last call.
@@ -59,22 +102,27 @@ impl Prompts {
     }
 
     /// Draws the next prompts.
-    pub(super) fn draw(&mut self, n: usize) -> Result<Vec<TrainingItem>> {
+    pub(super) fn draw(&mut self, n: usize, context: ReadContext<'_>) -> Result<Vec<TrainingItem>> {
         let rewards = &self.rewards;
         let known = rewards.len().max(1) as f64;
         let mean = rewards.values().sum::<f64>() / known;
-        // PCL's paper fits a value model to the mean rewards of problems. Here those means
-        // themselves replace it, and for a problem that was never sampled the mean of the others.
-        let value = |problems: &[u64]| {
-            let value = |index: &u64| rewards.get(index).copied().unwrap_or(mean);
-            Ok(problems.iter().map(value).collect())
+        let item =
+            |index: u64| &self.items[usize::try_from(index).expect("a place among problems")];
+        // Without a value model the last mean rewards replace it, and for a problem that was never
+        // sampled the mean of the others.
+        let values = &self.values;
+        let value = |problems: &[u64]| match values {
+            Some(values) => {
+                let items: Vec<&TrainingItem> = problems.iter().map(|index| item(*index)).collect();
+                values.read(context, &items)
+            }
+            None => {
+                let value = |index: &u64| rewards.get(index).copied().unwrap_or(mean);
+                Ok(problems.iter().map(value).collect())
+            }
         };
         let drawn = self.curriculum.draw(n, value)?;
-        let item = |index: u64| {
-            let place = usize::try_from(index).expect("a place among problems");
-            self.items[place].clone()
-        };
-        Ok(drawn.into_iter().map(item).collect())
+        Ok(drawn.into_iter().map(|index| item(index).clone()).collect())
     }
 
     /// Passes the rewards of all groups to the curriculum, also of those that are not trained on.

@@ -6,20 +6,21 @@ use std::time::Instant;
 
 use base::stats::mean;
 use rand::Rng as _;
-use rubrics::FailureKind;
+use rubrics::{FailureKind, Message};
 
 use super::config::PolicyGradientConfig;
 use super::majority_vote;
-use super::step_signals::{StepSignal, split_steps};
+use super::step_signals::{StepSignal, split_steps, turn_steps};
 use crate::advantages;
 use crate::curriculum::{Fate, Keep, KeepCounts};
 use crate::error::Result;
-use crate::item::{Group, ItemRole, Rollout, TrainingItem};
+use crate::item::{EarlyEnd, Group, ItemRole, Rollout, TrainingItem};
 use crate::losses::length::overlong_penalty;
 use crate::methods::context::StepContext;
 use crate::metrics::Metrics;
 use crate::rollout::{
-    RewardManager, RolloutParams, SampleRequest, SampledResponse, Sampler, failures,
+    AtLimit, RewardManager, RolloutParams, SampleRequest, SampledResponse, Sampler, ToolLoop,
+    failures,
 };
 use base::seeded::decision;
 
@@ -29,6 +30,8 @@ pub(super) struct Rollouts {
     pub(super) config: Arc<PolicyGradientConfig>,
     pub(super) sampler: Sampler,
     pub(super) rewards: RewardManager,
+    /// The tools of the policy; `None` if its rollouts have one turn.
+    pub(super) tools: Option<ToolLoop>,
     pub(super) reward_hooks: Vec<Box<dyn RewardHook>>,
 }
 
@@ -69,6 +72,8 @@ pub(super) type SampledGroup = (TrainingItem, Vec<SampledResponse>);
 pub(super) struct ScoredGroup {
     pub(super) group: Group,
     pub(super) prompt: Arc<[u32]>,
+    /// Whether responses are trained on the scaffold that they were sampled with.
+    pub(super) trains_on_scaffold: bool,
     pub(super) adapter: Option<Arc<str>>,
     /// Rewards less the over-long penalty; advantages are computed from these.
     pub(super) rewards: Vec<f64>,
@@ -79,6 +84,32 @@ pub(super) struct ScoredGroup {
 }
 
 impl ScoredGroup {
+    /// The prompt that a response is trained on: the item's, or with `train_on_scaffold` the one that it
+    /// was sampled from.
+    pub(super) fn prompt_of(&self, at: usize) -> &[u32] {
+        let own = self.group.rollouts[at].scaffold.as_deref();
+        own.filter(|_| self.trains_on_scaffold).unwrap_or(&self.prompt)
+    }
+
+    /// Whether a response is trained on another prompt than it was sampled from.
+    pub(super) fn is_transferred(&self, at: usize) -> bool {
+        self.group.rollouts[at].scaffold.is_some() && !self.trains_on_scaffold
+    }
+
+    /// The group of these responses, some perhaps several times.
+    pub(super) fn picked(&self, rows: &[usize]) -> ScoredGroup {
+        let rollouts = rows.iter().map(|row| self.group.rollouts[*row].clone()).collect();
+        ScoredGroup {
+            group: Group { item: self.group.item.clone(), rollouts },
+            prompt: self.prompt.clone(),
+            trains_on_scaffold: self.trains_on_scaffold,
+            adapter: self.adapter.clone(),
+            rewards: rows.iter().map(|row| self.rewards[*row]).collect(),
+            weights: rows.iter().map(|row| self.weights[*row]).collect(),
+            steps: rows.iter().map(|row| self.steps[*row].clone()).collect(),
+        }
+    }
+
     /// The share of its responses with a positive reward.
     pub(super) fn pass_rate(&self) -> f64 {
         let right = self.rewards.iter().filter(|reward| **reward > 0.0).count();
@@ -158,7 +189,7 @@ impl Rollouts {
             return Ok(ScoredGroups::default());
         }
         let begin = Instant::now();
-        let sampled = self.sample(items.to_vec(), self.params(step, phase))?;
+        let sampled = self.sample(items.to_vec(), self.params(step, phase), step)?;
         metrics.add(&format!("{}time/rollout", phase.prefix()), begin.elapsed().as_secs_f64());
         self.score(step, sampled, phase, metrics)
     }
@@ -168,18 +199,58 @@ impl Rollouts {
         &self,
         items: Vec<TrainingItem>,
         params: RolloutParams,
+        step: &StepContext<'_>,
     ) -> Result<Vec<SampledGroup>> {
         let mut requests = Vec::with_capacity(items.len() * self.config.group);
+        let mut scaffolds = Vec::with_capacity(requests.capacity());
         for item in &items {
             let prompt = self.sampler.prompt(item)?;
-            for _ in 0..self.config.group {
-                let adapter = self.adapter(item.role);
-                requests.push(SampleRequest::new(prompt.clone(), adapter, requests.len() as u64));
+            for scaffold in self.scaffolds(item, step)? {
+                let (adapter, stream) = (self.adapter(item.role), requests.len() as u64);
+                let prompt = scaffold.clone().unwrap_or_else(|| prompt.clone());
+                requests.push((SampleRequest::new(prompt, adapter, stream), item));
+                scaffolds.push(scaffold);
             }
         }
-        let mut samples = self.sampler.sample(&requests, params)?.into_iter();
+        let mut samples = self.respond(&requests, params)?;
+        for (sample, scaffold) in samples.iter_mut().zip(scaffolds) {
+            sample.scaffold = scaffold;
+        }
+        let mut samples = samples.into_iter();
         let group = |item| (item, samples.by_ref().take(self.config.group).collect());
         Ok(items.into_iter().map(group).collect())
+    }
+
+    /// The prompt with its scaffold of each response to an item; `None` without one.
+    fn scaffolds(
+        &self,
+        item: &TrainingItem,
+        step: &StepContext<'_>,
+    ) -> Result<Vec<Option<Arc<[u32]>>>> {
+        let group = self.config.group;
+        let Some(section) = self.config.scaffold.filter(|_| item.role == ItemRole::Policy) else {
+            return Ok(vec![None; group]);
+        };
+        let conversations = section.conversations(item, group, (step, &self.rewards))?.into_iter();
+        let prompt = |turns: Option<Vec<Message>>| {
+            let scaffolded = turns.map(|turns| TrainingItem { turns, ..item.clone() });
+            scaffolded.map(|item| self.sampler.prompt(&item)).transpose()
+        };
+        conversations.map(prompt).collect()
+    }
+
+    /// Samples responses to items, those of the policy in turns if it has tools.
+    pub(super) fn respond(
+        &self,
+        requests: &[(SampleRequest, &TrainingItem)],
+        params: RolloutParams,
+    ) -> Result<Vec<SampledResponse>> {
+        if let Some(tools) = &self.tools {
+            return tools.sample((&self.sampler, &self.rewards), requests, params);
+        }
+        let requests: Vec<SampleRequest> =
+            requests.iter().map(|(request, _)| request.clone()).collect();
+        self.sampler.sample(&requests, params)
     }
 
     /// Sampling parameters of a phase.
@@ -210,10 +281,16 @@ impl Rollouts {
         for hook in &self.reward_hooks {
             hook.reward(self, step, &mut groups, metrics)?;
         }
+        let rollouts = groups.iter_mut().flat_map(|group| &mut group.rollouts);
+        rollouts.for_each(Rollout::keep_tool_failure);
         metrics.add(&format!("{prefix}time/reward"), begin.elapsed().as_secs_f64());
         report(&groups, prefix, metrics);
         self.report_right(&groups, prefix, metrics)?;
+        if self.tools.is_some() {
+            report_turns(&groups, prefix, metrics);
+        }
         for mut group in groups {
+            self.drop_cut_short(&mut group, prefix, metrics);
             let weights = self.weights(&mut group, metrics)?;
             match self.keep(&group.item).judge(&group, &mut scored.counts) {
                 Fate::Kept => {
@@ -225,6 +302,21 @@ impl Rollouts {
         }
         metrics.add_all(&format!("{prefix}groups/"), &scored.counts);
         Ok(scored)
+    }
+
+    /// Removes the rollouts that ran out of turns or tokens, if the run drops them; all of a group of
+    /// which fewer than two are left.
+    fn drop_cut_short(&self, group: &mut Group, prefix: &str, metrics: &mut Metrics) {
+        let drops = self.tools.as_ref().is_some_and(|tools| tools.at_limit() == AtLimit::Drop);
+        if !drops || group.item.role != ItemRole::Policy {
+            return;
+        }
+        let n = group.rollouts.len();
+        group.rollouts.retain(|rollout| !rollout.truncated || rollout.tool_failure().is_some());
+        metrics.add(&format!("{prefix}tools/dropped"), (n - group.rollouts.len()) as f64);
+        if group.rollouts.len() < 2 {
+            group.rollouts.clear();
+        }
     }
 
     /// Weight of each rollout; a hook may remove rollouts from the group.
@@ -354,7 +446,10 @@ impl Rollouts {
             match (signal, &self.config.step_model) {
                 (None, _) => Ok(Vec::new()),
                 (Some(_), Some(model)) if self.config.steps_scorer.is_none() => {
-                    split_steps(&self.sampler, rollout, model.split().splitter())
+                    match model.split().splitter() {
+                        Some(splitter) => split_steps(&self.sampler, rollout, splitter),
+                        None => Ok(turn_steps(rollout)),
+                    }
                 }
                 (Some(_), Some(_)) => {
                     StepSignal::Scores.steps(&self.sampler, &group.item, rollout, *reward)
@@ -366,6 +461,7 @@ impl Rollouts {
             steps: steps.collect::<Result<_>>()?,
             adapter: self.adapter(group.item.role),
             prompt: self.sampler.prompt(&group.item)?,
+            trains_on_scaffold: self.config.scaffold.is_some_and(|own| own.train_on_scaffold),
             group,
             rewards,
             weights,
@@ -389,4 +485,21 @@ fn report(groups: &[Group], prefix: &str, metrics: &mut Metrics) {
     metrics.set(format!("{prefix}rollout/length"), tokens as f64 / n);
     let truncated = rollouts().filter(|rollout| rollout.truncated).count();
     metrics.set(format!("{prefix}rollout/truncated"), truncated as f64 / n);
+}
+
+/// Reports turns and calls of the sampled groups.
+fn report_turns(groups: &[Group], prefix: &str, metrics: &mut Metrics) {
+    let rollouts = || groups.iter().flat_map(|group| &group.rollouts);
+    let observations = || rollouts().flat_map(|rollout| &rollout.observations);
+    let n = rollouts().count().max(1) as f64;
+    metrics.set(format!("{prefix}tools/turns"), 1.0 + observations().count() as f64 / n);
+    let out_of_turns = rollouts().filter(|rollout| rollout.early_end == Some(EarlyEnd::Turns));
+    metrics.set(format!("{prefix}tools/out_of_turns"), out_of_turns.count() as f64 / n);
+    for (name, count) in [
+        ("calls", observations().map(|observation| observation.calls).sum::<usize>()),
+        ("failed", observations().map(|observation| observation.failed).sum()),
+        ("tokens", observations().map(|observation| observation.token_ids.len()).sum()),
+    ] {
+        metrics.add(&format!("{prefix}tools/{name}"), count as f64);
+    }
 }

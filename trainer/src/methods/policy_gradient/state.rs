@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::monitor_state::MonitorState;
 use super::prompts::PromptsState;
-use crate::curriculum::{CurriculumState, NoProgressRule};
+use crate::curriculum::{CurriculumState, DiscardRate, NoProgressRule};
 use crate::item::TrainingItem;
 use crate::judge_data::self_reward::GapStop;
 use crate::judge_data::urpo::Schedule;
@@ -21,6 +21,8 @@ pub struct PolicyGradientState {
     pub(super) prompts: PromptsState,
     #[serde(rename = "stuck")]
     pub(super) no_progress: NoProgressRule,
+    #[serde(default)]
+    pub(super) discard: DiscardRate,
     #[serde(rename = "cache")]
     pub(super) judge_items: ItemQueue,
     #[serde(rename = "reservoir")]

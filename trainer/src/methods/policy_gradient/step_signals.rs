@@ -7,7 +7,7 @@ use verifiers::arithmetic::{self, Splitter};
 
 use crate::advantages::{AdvantageKind, ResponseStep, Signal, StepReturns};
 use crate::error::{Result, TrainError};
-use crate::item::{JudgedStep, Rollout, Token, TrainingItem};
+use crate::item::{JudgedStep, Rollout, TrainingItem};
 use crate::rollout::Sampler;
 
 /// The signal that an advantage reads of a step.
@@ -71,11 +71,11 @@ impl StepSignal {
                 item.scorer
             )));
         };
-        let ends = ends(sampler, &rollout.tokens)?;
+        let (_, places) = sampler.located(&rollout.tokens, &rollout.observations)?;
         let mut located = Vec::with_capacity(judged.len());
         let mut free = 0;
         for step in judged {
-            let tokens = tokens_in(&ends, &step.span, free);
+            let tokens = tokens_in(&places, &step.span, free);
             if tokens.is_empty() {
                 continue;
             }
@@ -83,7 +83,7 @@ impl StepSignal {
             located.push((tokens, step));
         }
         if let StepSignal::Shaped(returns) = self {
-            return shaped(&returns, &located, ends.len(), reward);
+            return shaped(&returns, &located, places.len(), reward);
         }
         let mut steps = Vec::with_capacity(located.len());
         for (tokens, step) in located {
@@ -112,18 +112,31 @@ pub(super) fn split_steps(
     rollout: &Rollout,
     splitter: Splitter,
 ) -> Result<Vec<ResponseStep>> {
-    let ends = ends(sampler, &rollout.tokens)?;
+    let (_, places) = sampler.located(&rollout.tokens, &rollout.observations)?;
     let characters = |bytes: usize| rollout.text[..bytes].chars().count();
     let mut free = 0;
     let mut steps = Vec::new();
     for span in arithmetic::split(&rollout.text, splitter) {
-        let tokens = tokens_in(&ends, &(characters(span.start)..characters(span.end)), free);
+        let tokens = tokens_in(&places, &(characters(span.start)..characters(span.end)), free);
         if !tokens.is_empty() {
             free = tokens.end;
             steps.push(ResponseStep { tokens, signal: Signal::Reward(0.0) });
         }
     }
     Ok(steps)
+}
+
+/// The turns of a rollout as steps, each with a reward of 1 if none of its calls failed, and of 0
+/// otherwise; the last turn always has 1.
+pub(super) fn turn_steps(rollout: &Rollout) -> Vec<ResponseStep> {
+    let failed = rollout.observations.iter().map(|observation| observation.failed > 0);
+    let turns = rollout.turns().into_iter().zip(failed.chain(std::iter::repeat(false)));
+    turns
+        .map(|(tokens, failed)| ResponseStep {
+            tokens,
+            signal: Signal::Reward(f64::from(u8::from(!failed))),
+        })
+        .collect()
 }
 
 /// The steps that could be checked with their shaped rewards, the last with the outcome; all
@@ -170,41 +183,46 @@ fn label(step: &JudgedStep, rollout: &Rollout) -> Result<Option<ThoughtLabel>> {
     }
 }
 
-/// The end of each token's text, in code points. Bytes of an incomplete character belong to the
-/// token that completes it.
-fn ends(sampler: &Sampler, tokens: &[Token]) -> Result<Vec<usize>> {
-    let tokenizer = sampler.encoder().tokenizer();
-    let mut stream = tokenizer.decode_stream(true);
-    let mut end = 0;
-    let mut ends = Vec::with_capacity(tokens.len());
-    for token in tokens {
-        end += stream.step(token.id)?.chars().count();
-        ends.push(end);
-    }
-    if let Some(last) = ends.last_mut() {
-        *last += stream.finish()?.chars().count();
-    }
-    Ok(ends)
-}
-
 /// The tokens with text in a span, from `free` on: one that reaches into two steps is the first's.
-fn tokens_in(ends: &[usize], span: &Range<usize>, free: usize) -> Range<usize> {
-    let begins = |at: usize| at.checked_sub(1).map_or(0, |before| ends[before]);
-    let start = (free..ends.len()).find(|at| ends[*at] > span.start);
-    let start = start.unwrap_or(ends.len());
-    let end = (start..ends.len()).find(|at| begins(*at) >= span.end);
-    start..end.unwrap_or(ends.len())
+/// `places` are the code points of each token.
+fn tokens_in(places: &[Range<usize>], span: &Range<usize>, free: usize) -> Range<usize> {
+    let n = places.len();
+    let start = (free..n).find(|at| places[*at].end > span.start).unwrap_or(n);
+    let end = (start..n).find(|at| places[*at].start >= span.end).unwrap_or(n);
+    start..end
 }
 
 #[cfg(test)]
 mod tests {
-    use super::tokens_in;
+    use super::{tokens_in, turn_steps};
+    use crate::advantages::Signal;
+    use crate::item::{Observation, Rollout, Token};
+    use crate::judge_data::fixtures::none;
+
+    /// METHODS2 G2: a turn with a failed call is not executed, and the last one always is.
+    #[test]
+    fn g2_turns_are_steps() {
+        let token = Token { id: 1, logprob: -1.0, revision: 0 };
+        let observation = |at, failed| Observation {
+            at,
+            token_ids: [9].into(),
+            text: String::new(),
+            calls: 2,
+            failed,
+        };
+        let observations = vec![observation(2, 0), observation(5, 1)];
+        let rollout = Rollout { tokens: vec![token; 6], observations, ..none() };
+        let steps = turn_steps(&rollout).into_iter().map(|step| (step.tokens, step.signal));
+        let expected = [(0..2, 1.0), (2..5, 0.0), (5..6, 1.0)];
+        let expected = expected.map(|(tokens, reward)| (tokens, Signal::Reward(reward)));
+        assert_eq!(steps.collect::<Vec<_>>(), expected);
+    }
 
     #[test]
     fn spans_of_text_are_runs_of_tokens() {
         // Six tokens; the third has no text, the fifth reaches over a border at 6.
-        let ends = [1, 3, 3, 5, 8, 9];
-        let check = |span, free, expected| assert_eq!(tokens_in(&ends, &span, free), expected);
+        let places = [0..1, 1..3, 3..3, 3..5, 5..8, 8..9];
+        let check = |span, free, expected| assert_eq!(tokens_in(&places, &span, free), expected);
         check(0..3, 0, 0..2);
         check(3..6, 2, 3..5);
         check(6..9, 5, 5..6);
@@ -212,5 +230,11 @@ mod tests {
         check(9..12, 0, 6..6);
         check(0..1, 1, 1..1);
         assert_eq!(tokens_in(&[], &(0..1), 0), 0..0);
+        // The text of an observation, from 2 to 8, is of no token.
+        let places = [0..2, 8..9];
+        let check = |span, expected| assert_eq!(tokens_in(&places, &span, 0), expected);
+        check(2..8, 1..1);
+        check(1..8, 0..1);
+        check(4..9, 1..2);
     }
 }

@@ -15,7 +15,7 @@ use super::prompts::Prompts;
 use super::rollouts::{Phase, Rollouts, ScoredGroups};
 use super::update_batch::{Apply, TokenBatch, UpdateBatch};
 use crate::curriculum::fill::Next;
-use crate::curriculum::{Fill, FillConfig, NoProgressRule};
+use crate::curriculum::{DiscardRate, Fill, FillConfig, NoProgressRule};
 use crate::error::Result;
 use crate::judge_data::ReplayBuffer;
 use crate::methods::context::{StepContext, count_tokens};
@@ -33,6 +33,8 @@ pub struct PolicyGradient {
     pub(super) auxiliary: AuxiliaryModels,
     pub(super) replay_buffer: ReplayBuffer,
     pub(super) no_progress: NoProgressRule,
+    /// The share of groups that earlier steps did not train on.
+    pub(super) discard: DiscardRate,
 }
 
 impl PolicyGradient {
@@ -76,6 +78,7 @@ impl PolicyGradient {
         let auxiliary = &mut self.auxiliary;
         metrics.extend("", &update(&self.config, step, &data.batch, auxiliary, apply)?);
         self.source.after_update();
+        self.prompts.learn((&self.rollouts.sampler, step), &data.groups, &mut metrics)?;
         self.no_progress.observe(&data.counts)?;
 
         self.call_hooks(step, &mut metrics, |hook, cx| hook.after_update(cx, apply))?;
@@ -97,7 +100,8 @@ impl PolicyGradient {
         if problems == 0 {
             return Ok(scored);
         }
-        let mut fill = Fill::new(self.config.fill.unwrap_or(FillConfig::ONCE), problems)?;
+        let config = self.config.fill.unwrap_or(FillConfig::ONCE);
+        let mut fill = Fill::new(config, problems)?.with_discard(self.discard);
         loop {
             match fill.next()? {
                 Next::Sample(n) => {
@@ -115,6 +119,11 @@ impl PolicyGradient {
                     scored.train_groups.truncate(n);
                     metrics.set("groups/surplus", fill.surplus() as f64);
                     metrics.set("rollout/rounds", f64::from(fill.rounds()));
+                    if config.adaptive {
+                        let sampled = scored.counts.groups.max(1) as f64;
+                        self.discard.observe(1.0 - scored.counts.kept as f64 / sampled);
+                        metrics.set("groups/discard_rate", self.discard.rate());
+                    }
                     return Ok(scored);
                 }
             }

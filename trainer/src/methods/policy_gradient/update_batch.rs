@@ -13,7 +13,7 @@ use crate::losses::correction::{Correction, M2po};
 use crate::losses::length::without_truncated;
 use crate::losses::{BatchLimits, Denominators, Layout, Loss, Stats, Stream, Tokens};
 use crate::methods::context::{StepContext, report};
-use crate::methods::outputs::{logprobs, output_grads};
+use crate::methods::outputs::{entropy, logprobs, output_grads};
 use crate::metrics::Metrics;
 use crate::policy::{Grad, Gradients, Packing, Policy, PolicySequence, micro_batches};
 
@@ -43,8 +43,10 @@ pub(super) struct TokenBatch {
     /// Log-probabilities under the weights at the beginning of the step, the denominators of
     /// ratios.
     old_logprobs: Vec<f64>,
-    /// Whether the current weights sampled the token.
+    /// Whether the current weights sampled the token from this prompt.
     on_policy: Vec<bool>,
+    /// Whether the token was sampled from another prompt: one with a scaffold.
+    transferred: Vec<bool>,
     reference: Option<Vec<f64>>,
     /// Factors of the policy term.
     factors: Option<Vec<f64>>,
@@ -106,6 +108,10 @@ impl TokenBatch {
         } else {
             read_logprobs(step.policy, &batch.sequences, step.micro_tokens)?
         };
+        // The sampler's log-probabilities belong to another prompt.
+        for (at, _) in batch.transferred.iter().enumerate().filter(|(_, other)| **other) {
+            batch.rollout_logprobs[at] = batch.old_logprobs[at];
+        }
         if let Some(Correction::M2po(m2po)) = &config.objective.correction {
             batch.mask_by(*m2po, metrics)?;
         }
@@ -132,7 +138,7 @@ impl TokenBatch {
                 }
                 batch.sequences.push(PolicySequence {
                     adapter: step.adapter(scored.adapter.as_deref())?,
-                    ..PolicySequence::continued(&scored.prompt, &rollout.ids())
+                    ..PolicySequence::rollout(scored.prompt_of(at), rollout)
                 });
                 batch.streams.push(stream(scored.group.item.role));
                 batch.positive.push(scored.rewards[at] > 0.0);
@@ -144,7 +150,9 @@ impl TokenBatch {
                 truncated.push(rollout.truncated);
                 for token in &rollout.tokens {
                     batch.rollout_logprobs.push(f64::from(token.logprob));
-                    batch.on_policy.push(token.revision == step.revision);
+                    let transferred = scored.is_transferred(at);
+                    batch.on_policy.push(token.revision == step.revision && !transferred);
+                    batch.transferred.push(transferred);
                     batch.mask.push(!is_stale(config, step, token.revision));
                     factors.push(weight * group_weight);
                 }
@@ -366,12 +374,5 @@ impl MicroTokens {
         let mut all = all.into_iter();
         let lengths = self.cu_seqlens.windows(2).map(|ends| ends[1] - ends[0]);
         lengths.map(|n| all.by_ref().take(n).collect()).collect()
-    }
-}
-
-fn entropy(output: &Output) -> f64 {
-    match output {
-        Output::Logprob { entropy, .. } => f64::from(*entropy),
-        Output::Head(_) | Output::Vocab(_) | Output::Labels { .. } | Output::Hidden(_) => 0.0,
     }
 }

@@ -46,9 +46,24 @@ fn mean(metrics: &[Metrics], name: &str) -> f64 {
 fn models_beside_the_policy_resume_to_the_same_bytes() {
     let oreal = format!("{OREAL}token_reward = {{ rate = 1e-2, warmup = 1 }}\n");
     let kl = OWN.replace("\"gae\"", "\"gae\", kl = { weight = 0.05, estimator = \"k1\" }");
-    for rest in [OWN, &kl, &oreal, ISTAR, SPA] {
+    let filtered = format!("{OWN}filtration = {{ filter = \"best_worst\" }}\n");
+    let reweighted = format!("{OWN}filtration = {{ filter = \"reweight\", over = \"batch\" }}\n");
+    for rest in [OWN, &kl, &filtered, &reweighted, &oreal, ISTAR, SPA] {
         check_resume(TinyHead::Vocab, &problems(), &method(rest));
     }
+}
+
+const PCL: &str = "curriculum = { kind = \"pcl\", candidates = 2, value = { rate = 1e-2 } }\n\
+    keep = { keep = \"all\" }\n";
+
+/// The value model of PCL reads prompts alone and learns the mean rewards of the batches before.
+#[test]
+fn i5_problem_values_learn_and_resume() {
+    let (metrics, _) = run_of(PCL, 40);
+    let (first, last) =
+        (mean(&metrics[..4], "problem_value/loss"), mean(&metrics[32..], "problem_value/loss"));
+    assert!(last < first, "{first} to {last}");
+    check_resume(TinyHead::Vocab, &problems(), &method(PCL));
 }
 
 #[test]

@@ -76,6 +76,7 @@ fn curricula_and_fills_resume_to_the_same_bytes() {
         "curriculum = { kind = \"dump\" }",
         "curriculum = { kind = \"sec\" }\nkeep = { keep = \"all\" }",
         "curriculum = { kind = \"pcl\" }\nfill = { rounds = 3 }",
+        "fill = { rounds = 2, adaptive = true }",
     ] {
         check_resume(TinyHead::Vocab, &categories(), &method(rest));
     }
@@ -106,6 +107,49 @@ fn partial_rollouts_resume_to_the_same_bytes() {
         "fill = { rounds = 2 }\n[method.partial]\noptions = { over = 1.5, max_resumes = 1 }",
     ] {
         check_resume(TinyHead::Vocab, &categories(), &method(rest));
+    }
+}
+
+/// Problems with a rubric of three items.
+fn with_rubrics() -> String {
+    let rubric = "{\"items\": [{\"criterion\": \"says e\", \"points\": 2, \"verifier\": {\"scorer\": \"has-e\", \"reference\": \"e\"}}, \
+                  {\"criterion\": \"is short\", \"points\": 1, \"verifier\": {\"scorer\": \"has-e\", \"reference\": \"a\"}}]}";
+    let row = |i: usize| {
+        format!("{{\"prompt\": \"say {i}\", \"rubric\": {rubric}, \"scorer\": \"list\"}}\n")
+    };
+    (0..9).map(row).collect()
+}
+
+const LIST: &str = "\n[[scorer]]\nname = \"list\"\nkind = \"rubric\"\nmodel = \"policy\"\n\
+    verifiers = [\"has-e\"]\n";
+
+/// A response is sampled with a part of its rubric and trained on the plain prompt, whose
+/// log-probabilities are computed anew, or on what it was sampled with.
+#[test]
+fn j2_scaffolded_rollouts_are_trained_on_the_plain_prompt() {
+    let scaffold = |rest: &str| {
+        format!(
+            "{}{LIST}",
+            method(&format!("keep = {{ keep = \"all\" }}\n[method.scaffold]\n{rest}"))
+        )
+    };
+    let always = "steps = \"none\"\ngroup = { binary = 4 }\n";
+    let bench = Bench::new(TinyHead::Vocab, &with_rubrics());
+    let plain = metrics_of(&bench, &scaffold("group = { binary = 0 }"), 2);
+    let bench = Bench::new(TinyHead::Vocab, &with_rubrics());
+    let own = metrics_of(&bench, &scaffold(&format!("{always}train_on_scaffold = true")), 2);
+    let bench = Bench::new(TinyHead::Vocab, &with_rubrics());
+    let transferred = metrics_of(&bench, &scaffold(always), 2);
+    let forward = |metrics: &[Metrics]| sum(metrics, "tokens_forward") - sum(metrics, "tokens");
+    assert!(forward(&own) > forward(&transferred), "a scaffold has tokens");
+    for metrics in [&plain, &own, &transferred] {
+        // Ratios begin at 1 in all of them.
+        let number = |name: &str| metrics[0].get(name).unwrap_or_else(|| panic!("{name}"));
+        assert!((number("player/ratio") - 1.0).abs() < 1e-6, "{metrics:?}");
+        assert!(number("mismatch_k3").abs() < 1e-9, "{metrics:?}");
+    }
+    for rest in [always, "train_on_scaffold = true"] {
+        check_resume(TinyHead::Vocab, &with_rubrics(), &scaffold(rest));
     }
 }
 

@@ -11,6 +11,8 @@ pub(in super::super) type TokenNumbers = Vec<Vec<Vec<f64>>>;
 pub(in super::super) struct Judged {
     /// Values of tokens.
     pub(in super::super) values: Option<TokenNumbers>,
+    /// The mean entropy of the tokens of each response.
+    pub(in super::super) entropies: Option<Vec<Vec<f64>>>,
     /// Rewards of tokens: the divergence from the reference.
     pub(in super::super) token_rewards: Option<TokenNumbers>,
     /// Steps with their rewards, in the place of those of the groups.
@@ -36,6 +38,7 @@ pub(in super::super) fn scored_responses<'a>(
         let n = scored.group.rollouts[at].tokens.len();
         ScoredResponse {
             values: numbers(&judged.values, group, at),
+            entropy: judged.entropies.as_ref().map(|all| all[group][at]),
             token_rewards: numbers(&judged.token_rewards, group, at),
             ..ScoredResponse::new(scored.rewards[at], n).with_steps(steps)
         }

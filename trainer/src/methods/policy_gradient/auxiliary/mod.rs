@@ -10,21 +10,25 @@ mod value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use models::Output;
+
 use self::judged::TokenNumbers;
-use self::sequences::{logprob_sequences, read};
+use self::sequences::{grouped, logprob_sequences, read};
 use self::step_model::{StepLesson, StepModel};
 use self::token_reward::{TokenLesson, TokenReward};
 use self::value::{ValueLesson, ValueModel};
 use super::config::{PolicyGradientConfig, StepModelSection, ValueSection};
+use super::problem_values;
 use super::rollouts::ScoredGroup;
 use crate::advantages::{AdvantageKind, Gae};
 use crate::auxiliary::AuxiliaryModel;
+use crate::curriculum::CurriculumConfig;
 use crate::error::{Result, TrainError};
 use crate::losses::kl::penalties;
 use crate::methods::context::StepContext;
-use crate::methods::outputs::logprobs;
+use crate::methods::outputs::{entropy, logprobs};
 use crate::metrics::Metrics;
-use crate::policy::Gradients;
+use crate::policy::{Gradients, PolicySequence};
 
 /// An auxiliary model that a run needs.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,7 +72,16 @@ impl PolicyGradientConfig {
             };
             spec(STEP_MODEL, own.rate(), start)
         });
-        value.into_iter().chain(tokens).chain(steps).collect()
+        let problems = match &self.curriculum {
+            CurriculumConfig::Pcl { value: Some(own), .. } => {
+                Some(spec(problem_values::NAME, own.rate, AuxiliaryStart::Scores))
+            }
+            CurriculumConfig::Pcl { value: None, .. }
+            | CurriculumConfig::Uniform
+            | CurriculumConfig::Dump { .. }
+            | CurriculumConfig::Sec { .. } => None,
+        };
+        value.into_iter().chain(tokens).chain(steps).chain(problems).collect()
     }
 }
 
@@ -77,6 +90,7 @@ const TOKEN_REWARD: &str = "token_reward";
 const STEP_MODEL: &str = "step_model";
 
 pub(super) use self::judged::{Judged, scored_responses};
+pub(super) use self::sequences::{head_grads, scored_sequence, scores};
 
 /// The batches that auxiliary models are trained on.
 #[derive(Debug, Default)]
@@ -177,6 +191,9 @@ impl AuxiliaryModels {
         if let Some(model) = &self.token_reward {
             lessons.token_reward = Some(model.judge(step, groups, &mut judged)?);
         }
+        if config.advantage.reads_entropies() {
+            judged.entropies = Some(entropies(step, groups)?);
+        }
         if let AdvantageKind::Gae(gae) = &config.advantage {
             judged.token_rewards = divergence(gae, step, groups)?;
             let value = self.value.as_ref().ok_or_else(|| {
@@ -236,6 +253,24 @@ impl AuxiliaryModels {
         }
         Ok(())
     }
+}
+
+/// The mean entropy of the tokens of each response under the weights at the beginning of the step.
+fn entropies(step: &StepContext<'_>, groups: &[ScoredGroup]) -> Result<Vec<Vec<f64>>> {
+    let mut sequences = Vec::new();
+    for scored in groups {
+        let adapter = step.adapter(scored.adapter.as_deref())?;
+        for (at, rollout) in scored.group.rollouts.iter().enumerate() {
+            let sequence = PolicySequence::rollout(scored.prompt_of(at), rollout);
+            sequences.push(PolicySequence { adapter, ..sequence });
+        }
+    }
+    let mean = |outputs: &[Output]| {
+        let entropies = outputs.iter().map(entropy);
+        Ok(vec![entropies.sum::<f64>() / outputs.len().max(1) as f64])
+    };
+    let read = read(step.policy, &sequences, step.micro_tokens, mean)?;
+    Ok(grouped(groups, read.concat()))
 }
 
 /// The divergence from the reference as rewards of tokens; `None` if GAE has none.

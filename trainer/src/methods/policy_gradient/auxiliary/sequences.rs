@@ -11,14 +11,14 @@ pub(super) fn logprob_sequences(groups: &[ScoredGroup]) -> Vec<PolicySequence> {
     let mut sequences = Vec::new();
     for scored in groups {
         for rollout in &scored.group.rollouts {
-            sequences.push(PolicySequence::continued(&scored.prompt, &rollout.ids()));
+            sequences.push(PolicySequence::rollout(&scored.prompt, rollout));
         }
     }
     sequences
 }
 
 /// A response behind a prompt, whose head is read at these positions.
-pub(super) fn scored_sequence(
+pub(in super::super) fn scored_sequence(
     prompt: &[u32],
     ids: &[u32],
     positions: impl Iterator<Item = usize>,
@@ -51,7 +51,7 @@ pub(super) fn grouped<T>(groups: &[ScoredGroup], responses: Vec<T>) -> Vec<Vec<T
 }
 
 /// Takes the scores of one sequence.
-pub(super) fn scores(outputs: &[Output]) -> Result<Vec<f64>> {
+pub(in super::super) fn scores(outputs: &[Output]) -> Result<Vec<f64>> {
     let score = |output: &Output| match output {
         Output::Head(values) if values.len() == 1 => Ok(f64::from(values[0])),
         Output::Head(_)
@@ -67,6 +67,6 @@ pub(super) fn scores(outputs: &[Output]) -> Result<Vec<f64>> {
 
 /// Gradients with respect to the outputs of a head.
 #[expect(clippy::cast_possible_truncation, reason = "rounded to the type of gradients")]
-pub(super) fn head_grads(grad: &[f64], weight: f64) -> Vec<Grad> {
+pub(in super::super) fn head_grads(grad: &[f64], weight: f64) -> Vec<Grad> {
     grad.iter().map(|slope| Grad::Head(vec![(weight * slope) as f32])).collect()
 }

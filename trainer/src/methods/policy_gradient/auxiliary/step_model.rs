@@ -119,7 +119,8 @@ impl StepModel {
     ) -> Result<(Vec<Vec<ResponseStep>>, Option<StepLesson>)> {
         let mut sequences = Vec::new();
         for (response, prompt) in responses(groups).zip(prompts(groups)) {
-            let ends = response.steps.iter().map(|step| prompt.len() + step.tokens.end - 1);
+            let places = response.rollout.places();
+            let ends = response.steps.iter().map(|step| prompt.len() + places[step.tokens.end - 1]);
             sequences.push(scored_sequence(prompt, &response.rollout.ids(), ends));
         }
         let read = read(self.model.policy(), &sequences, step.micro_tokens, scores)?;

@@ -42,7 +42,7 @@ impl TokenReward {
         for scored in groups {
             for rollout in &scored.group.rollouts {
                 let first = scored.prompt.len();
-                let positions = first..first + rollout.tokens.len();
+                let positions = rollout.places().into_iter().map(|place| first + place);
                 sequences.push(scored_sequence(&scored.prompt, &rollout.ids(), positions));
             }
         }

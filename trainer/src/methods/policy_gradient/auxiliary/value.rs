@@ -80,7 +80,7 @@ impl ValueModel {
             };
             for rollout in &scored.group.rollouts {
                 let before = prompt.len() - 1;
-                let positions = before..before + rollout.tokens.len();
+                let positions = rollout.places().into_iter().map(|place| before + place);
                 let sequence = scored_sequence(&prompt, &rollout.ids(), positions);
                 sequences.push(PolicySequence { adapter, ..sequence });
             }

@@ -135,7 +135,8 @@ pub enum TrajectoryScore {
 pub struct ProgressSection {
     /// Its learning rate.
     pub rate: f64,
-    /// The reward of a step that `steps_scorer` finds right, beside its progress. The published code
+    /// The reward of a step that `steps_scorer` finds right, or of a turn whose calls succeed, beside its
+    /// progress. The published code
     /// gives 0.5 to an action that the environment executes.
     #[serde(default = "half")]
     pub bonus: f64,
@@ -159,14 +160,19 @@ pub enum StepSplit {
     BlankLines,
     /// Sentences, within lines.
     Sentences,
+    /// Turns of a policy with tools. A turn is executed, for SPA-RL's bonus, if none of its calls failed,
+    /// and the last one always.
+    Turns,
 }
 
 impl StepSplit {
-    pub(in super::super) fn splitter(self) -> Splitter {
+    /// The rule by the text; `None` for turns.
+    pub(in super::super) fn splitter(self) -> Option<Splitter> {
         match self {
-            StepSplit::Lines => Splitter::Lines,
-            StepSplit::BlankLines => Splitter::BlankLines,
-            StepSplit::Sentences => Splitter::Sentences,
+            StepSplit::Lines => Some(Splitter::Lines),
+            StepSplit::BlankLines => Some(Splitter::BlankLines),
+            StepSplit::Sentences => Some(Splitter::Sentences),
+            StepSplit::Turns => None,
         }
     }
 }

@@ -8,10 +8,11 @@ use crate::item::TrainingItem;
 use crate::losses::policy::{CreditWeights, PolicyLossKind};
 use crate::losses::{Objective, Streams};
 use crate::methods::context::RunNames;
-use crate::rollout::RightRule;
+use crate::rollout::{AtLimit, RightRule, ToolSection};
 use crate::staleness::Partials;
 
 use super::majority_vote;
+pub use super::scaffolds::{AlongGroup, AlongTraining, ScaffoldSection};
 use super::step_signals::StepSignal;
 
 mod auxiliary;
@@ -22,8 +23,8 @@ pub use auxiliary::{
     TokenRewardSection, TrajectoryScore, ValueSection,
 };
 pub use sections::{
-    CompareSection, CrlSection, GuardSection, JudgeUpdate, MonitorSection, PairReward,
-    PartialSection, SparkSection, Teach, UrpoSection,
+    CompareSection, CrlSection, Filter, FilterOver, FiltrationSection, GuardSection, JudgeUpdate,
+    MonitorSection, PairReward, PartialSection, SparkSection, Teach, UrpoSection,
 };
 
 /// `[method]` with `kind = "policy_gradient"`.
@@ -88,9 +89,15 @@ pub struct PolicyGradientConfig {
     /// Rewards by scorers that compare responses.
     #[serde(default)]
     pub compare: Option<CompareSection>,
+    /// Responses are drawn again by a filter, before values and advantages (PF-PPO).
+    #[serde(default)]
+    pub filtration: Option<FiltrationSection>,
     /// A penalty for responses that flag themselves.
     #[serde(default)]
     pub monitor: Option<MonitorSection>,
+    /// A part of a row's rubric before its prompt while it is sampled (`RuscaRL`).
+    #[serde(default)]
+    pub scaffold: Option<ScaffoldSection>,
     /// Judging and reflection items made of rollouts.
     #[serde(default)]
     pub spark: Option<SparkSection>,
@@ -173,6 +180,16 @@ impl PolicyGradientConfig {
         problems.extend(self.check_steps());
         problems.extend(self.guard.iter().flat_map(|guard| guard.check(run)));
         problems.extend(self.monitor.iter().flat_map(|monitor| monitor.check(run)));
+        problems.extend(self.scaffold.iter().flat_map(ScaffoldSection::check));
+        if self.scaffold.is_some()
+            && (self.partial.is_some() || self.auxiliary_names().next().is_some())
+        {
+            problems.push(
+                "a scaffold is a prompt of sampling alone: leave `partial`, `value`, `token_reward` and \
+                 `step_model` out beside `scaffold`"
+                    .to_owned(),
+            );
+        }
         if let Some(partial) = &self.partial {
             problems.extend(Partials::new(partial.options).err().map(|e| e.to_string()));
         }
@@ -197,6 +214,36 @@ impl PolicyGradientConfig {
             problems.extend(run.missing_scorer(name));
         }
         problems
+    }
+
+    /// Lists what cannot work with or without the tools of a run, each with the section at fault.
+    pub(in crate::methods) fn check_tools(
+        &self,
+        tools: Option<&ToolSection>,
+    ) -> Vec<(&'static str, String)> {
+        let by_turns = self.step_model.as_ref().is_some_and(|own| own.split() == StepSplit::Turns);
+        let drops = tools.is_some_and(|tools| tools.at_limit == AtLimit::Drop);
+        [
+            (
+                tools.is_some() && self.partial.is_some(),
+                "tools",
+                "a response that waits for a later step (`partial`) has one turn: leave one of both out",
+            ),
+            (
+                drops && matches!(self.advantage, AdvantageKind::Canon(_)),
+                "tools",
+                "`canon` compares the halves of a whole group, and `at_limit = \"drop\"` removes responses",
+            ),
+            (
+                by_turns && tools.is_none(),
+                "method",
+                "step_model: `split = \"turns\"` is for a policy with [tools]",
+            ),
+        ]
+        .into_iter()
+        .filter(|(fails, _, _)| *fails)
+        .map(|(_, key, problem)| (key, problem.to_owned()))
+        .collect()
     }
 
     /// Whether values are those of a head on the policy.
@@ -245,6 +292,11 @@ impl PolicyGradientConfig {
             (
                 is_gae == self.value.is_some(),
                 "`advantage = { kind = \"gae\" }` and `value` need each other",
+            ),
+            (
+                is_gae || self.filtration.is_none(),
+                "`filtration` draws responses before the advantages of a value model, \
+                 `advantage = { kind = \"gae\" }`",
             ),
             (
                 reads_credit == self.token_reward.is_some(),

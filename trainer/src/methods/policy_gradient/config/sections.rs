@@ -199,6 +199,42 @@ impl GuardSection {
     }
 }
 
+/// `[method.filtration]`: PF-PPO (2409.06957).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FiltrationSection {
+    /// The filter that responses are drawn by.
+    pub filter: Filter,
+    /// The responses that are drawn from.
+    #[serde(default)]
+    pub over: FilterOver,
+}
+
+/// A filter of policy filtration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Filter {
+    /// The best response alone.
+    BestOfN,
+    /// The best response, and the others together as often.
+    BestRandom,
+    /// The best and the worst response.
+    BestWorst,
+    /// Each response in proportion to its squared reward.
+    Reweight,
+}
+
+/// The responses that a filter draws from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FilterOver {
+    /// Those of one prompt.
+    #[default]
+    Prompt,
+    /// All of the batch, as in verl.
+    Batch,
+}
+
 /// `compare` of `[method]`: what a scorer that compares responses compares a rollout with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "with", rename_all = "snake_case", deny_unknown_fields)]

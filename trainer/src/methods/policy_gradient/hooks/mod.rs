@@ -2,16 +2,20 @@
 
 mod compare;
 mod crl;
+mod filtration;
 mod monitor;
 mod partial_rollouts;
 mod self_reward;
 mod spark;
+mod transcripts;
 mod urpo;
 
 pub(super) use compare::CompareRewards;
 pub(super) use crl::CrlHook;
+pub(super) use filtration::FiltrationHook;
 pub(super) use monitor::monitor;
 pub(super) use partial_rollouts::PartialRollouts;
 pub(super) use self_reward::{GuardHook, SelfRewardTrust};
 pub(super) use spark::SparkHook;
+pub(super) use transcripts::TranscriptHook;
 pub(super) use urpo::UrpoHook;

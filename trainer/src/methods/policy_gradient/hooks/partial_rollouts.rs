@@ -110,14 +110,14 @@ impl PartialRollouts {
                 }
                 capacity.begin(1).ok()?;
             }
-            let item = match prompts.draw(1) {
+            let item = match prompts.draw(1, round.context()) {
                 Ok(mut drawn) => drawn.pop()?,
                 Err(error) => {
                     failed = Err(error);
                     return None;
                 }
             };
-            let begun = SampledResponse { tokens: Vec::new(), ended: false, interrupted: true };
+            let begun = SampledResponse { interrupted: true, ..SampledResponse::default() };
             let responses = vec![begun; round.group()];
             let id = *next;
             *next += 1;
@@ -215,6 +215,7 @@ impl GroupSource for PartialRollouts {
                 tokens: tokens.iter().map(token).collect(),
                 ended: *ended,
                 interrupted: *interrupted,
+                ..SampledResponse::default()
             };
         let held = |stored: &StoredGroup| {
             let responses = stored.answers.iter().map(sample).collect();

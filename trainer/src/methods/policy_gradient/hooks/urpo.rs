@@ -105,9 +105,9 @@ impl UrpoHook {
     }
 
     /// Draws the open instructions of a step.
-    fn draw_open(&mut self, n: usize) -> Result<Vec<TrainingItem>> {
+    fn draw_open(&mut self, n: usize, cx: &HookContext<'_>) -> Result<Vec<TrainingItem>> {
         match &mut self.open {
-            Some(open) if n > 0 => open.draw(n),
+            Some(open) if n > 0 => open.draw(n, (&cx.rollouts.sampler, cx.step)),
             Some(_) | None => Ok(Vec::new()),
         }
     }
@@ -148,7 +148,7 @@ impl Hook for UrpoHook {
         let kinds = self.schedule.batch(cx.step.step, cx.config.prompts);
         cx.metrics.add_all("urpo/", &kinds);
         let ranked = self.draw_ranked(kinds.preference, cx.seed())?;
-        let open = self.draw_open(kinds.open)?;
+        let open = self.draw_open(kinds.open, cx)?;
         for (items, phase) in [(ranked, Phase::RankJudge), (open, Phase::Open)] {
             data.extend(cx.rollouts.roll_out(cx.step, &items, phase, cx.metrics)?);
         }
