@@ -216,7 +216,7 @@ impl fmt::Debug for Toolbox {
         f.debug_struct("Toolbox")
             .field("tools", &self.tools)
             .field("max_result_bytes", &bytes)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
