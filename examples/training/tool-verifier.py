@@ -8,12 +8,12 @@ FOLDER = Path(__file__).parent
 
 
 def row(generator):
-    a, b, c = (generator.randint(1, 99) for _ in range(3))
-    first = (a + b) % 100
-    answer = (first + c) % 100
-    stated = answer if generator.random() < 0.5 else (answer + generator.choice([1, 10, 90, 99])) % 100
-    solution = f"{a}+{b}={first}\n{first}+{c}={stated}\nAnswer: {stated}"
-    turns = [("user", f"{a}+{b}+{c} mod 100"), ("assistant", solution), ("reference", str(answer)), ("tools", "")]
+    """Answers of four digits, twice as many as the model was trained to compare."""
+    a, b = (generator.randint(100, 4999) for _ in range(2))
+    answer = a + b
+    stated = answer if generator.random() < 0.5 else answer + generator.choice([-100, -10, -1, 1, 10, 100])
+    solution = f"{a}+{b}={stated}\nAnswer: {stated}"
+    turns = [("user", f"{a}+{b} mod 10000"), ("assistant", solution), ("reference", str(answer)), ("tools", "")]
     word = "Correct" if stated == answer else "Incorrect"
     prompt = [{"role": role, "content": text} for role, text in turns]
     # The last turn has the verdict and nothing else.
