@@ -275,12 +275,12 @@ mod tests {
             &[run("a", 20, &[r#"{"step": 20, "greedy": 0.5}"#]), run("long/b", 3, &[])],
             &[],
         );
-        let expected = "                                            a  long/b\n\
-                        steps                                      20       3\n\
-                        last evaluation, after                     20       -\n\
-                        \u{20} greedy                               0.5000       -\n\
+        let expected = "                                             a  long/b\n\
+                        steps                                       20       3\n\
+                        last evaluation, after                      20       -\n\
+                        \u{20} greedy                                0.5000       -\n\
                         mean over the last tenth of the steps\n\
-                        \u{20} loss                                19.5000  3.0000\n";
+                        \u{20} loss                                 19.5000  3.0000\n";
         assert_eq!(table, expected);
     }
 
