@@ -1,6 +1,7 @@
 //! `tribunal runs`: the logs of training runs as tables.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -87,8 +88,7 @@ impl RunLog {
     fn late_mean(&self, metric: &str) -> Option<f64> {
         let values: Vec<f64> =
             self.steps.iter().filter_map(|line| line.numbers.get(metric).copied()).collect();
-        let late = &values[values.len() - values.len().div_ceil(10)..];
-        (!late.is_empty()).then(|| late.iter().sum::<f64>() / late.len() as f64)
+        base::stats::mean(&values[values.len() - values.len().div_ceil(10)..])
     }
 }
 
@@ -208,7 +208,7 @@ fn aligned(rows: &[Vec<String>]) -> String {
     for row in rows {
         let mut line = format!("{:<1$}", row[0], widths[0]);
         for (cell, width) in row.iter().zip(&widths).skip(1) {
-            line += &format!("  {cell:>width$}");
+            write!(line, "  {cell:>width$}").expect("memory takes it");
         }
         text += line.trim_end();
         text.push('\n');
