@@ -150,7 +150,7 @@ fn every_route_is_documented() {
     }
 }
 
-/// GitHub shows a form without a word where a template is not one: https://docs.github.com/communities.
+/// Checks the forms of `.github/ISSUE_TEMPLATE`: where one is broken, a reporter gets an empty field and no message.
 #[test]
 fn issue_templates_are_forms() {
     use saphyr::{LoadableYamlNode as _, Yaml};
