@@ -108,28 +108,29 @@ impl OutputPlan {
             u32::try_from(place).expect("a batch has fewer than 2^32 rows")
         };
         let index: Vec<u32> = at.iter().map(place).collect();
-        let kind = match group {
-            OutputGroup::Hidden => OutputKind::Hidden,
-            OutputGroup::Head(of) => OutputKind::Head(*of),
-            OutputGroup::Vocab => OutputKind::Vocab,
-            OutputGroup::Labels { columns, mass } => {
-                let targets = vec![columns[0]; at.len()];
-                OutputKind::Labels {
-                    columns: staging.put(columns)?,
-                    targets: if *mass { Some(staging.put(&targets)?) } else { None },
-                }
-            }
-            OutputGroup::Logprob => OutputKind::Logprob(staging.put(&logprob_targets(batch, at))?),
-            OutputGroup::Adapted => OutputKind::Adapted(changes(batch, at, staging)?),
-        };
         let of_rows: Vec<&TokenDraw> =
             at.iter().filter_map(|at| draws.get(*at)?.as_ref()).collect();
-        let kind = match kind {
-            kind if of_rows.is_empty() => kind,
-            OutputKind::Adapted(changes) => {
-                OutputKind::Draw(StagedDraws::stage(&of_rows, staging)?, Some(changes))
+        let kind = if of_rows.is_empty() {
+            match group {
+                OutputGroup::Hidden => OutputKind::Hidden,
+                OutputGroup::Head(of) => OutputKind::Head(*of),
+                OutputGroup::Vocab => OutputKind::Vocab,
+                OutputGroup::Labels { columns, mass } => {
+                    let targets = vec![columns[0]; at.len()];
+                    OutputKind::Labels {
+                        columns: staging.put(columns)?,
+                        targets: if *mass { Some(staging.put(&targets)?) } else { None },
+                    }
+                }
+                OutputGroup::Logprob => {
+                    OutputKind::Logprob(staging.put(&logprob_targets(batch, at))?)
+                }
+                OutputGroup::Adapted => OutputKind::Adapted(changes(batch, at, staging)?),
             }
-            _ => OutputKind::Draw(StagedDraws::stage(&of_rows, staging)?, None),
+        } else {
+            let is_adapted = matches!(group, OutputGroup::Adapted);
+            let changes = is_adapted.then(|| changes(batch, at, staging)).transpose()?;
+            OutputKind::Draw(StagedDraws::stage(&of_rows, staging)?, changes)
         };
         Ok(OutputPlan { at: at.to_vec(), index: staging.put(&index)?, kind })
     }

@@ -140,9 +140,11 @@ fn read(engine: &Engine, adapter: Option<usize>, tokens: &[SampledToken]) -> Vec
     let TaskOutput::Rows(rows) = answers(engine, vec![request]).remove(0).unwrap().output else {
         unreachable!("rows were requested")
     };
-    let bits = |output: &Output| match output {
-        Output::Logprob { logprob, .. } => logprob.to_bits(),
-        _ => unreachable!("log-probabilities were requested"),
+    let bits = |output: &Output| {
+        let Output::Logprob { logprob, .. } = output else {
+            unreachable!("log-probabilities were requested")
+        };
+        logprob.to_bits()
     };
     rows.iter().map(bits).collect()
 }

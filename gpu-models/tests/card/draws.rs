@@ -32,9 +32,9 @@ fn drawn_tokens_are_those_of_the_logits() {
             .expect("it runs")
             .rows
             .into_iter()
-            .map(|output| match output {
-                Output::Vocab(logits) => logits,
-                _ => unreachable!("logits were requested"),
+            .map(|output| {
+                let Output::Vocab(logits) = output else { unreachable!("logits were requested") };
+                logits
             })
             .collect();
         // In every second row the most likely token is not allowed, and the third has no draw.
