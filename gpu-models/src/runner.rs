@@ -89,6 +89,10 @@ impl GpuRunner {
     pub fn with_steps_of(mut self, tokens: usize) -> Result<GpuRunner> {
         self.step_tokens = tokens;
         self.keep(self.step_bytes(tokens))?;
+        // Masks of the vocabulary are the largest part of what is staged.
+        let mask = self.model.config.vocab_size.div_ceil(32) * size_of::<u32>();
+        self.staging_bytes = (STAGING_BYTES + tokens.min(MAX_ROWS) * mask).next_power_of_two();
+        self.staging = Staging::new(&self.model.gpu, self.staging_bytes).map_err(device)?;
         Ok(self)
     }
 
