@@ -72,6 +72,7 @@ impl World {
             stream: at as u64,
             partial: Vec::new(),
             most: None,
+            stop: None,
         };
         (0..n).map(order).collect()
     }

@@ -204,6 +204,7 @@ fn non_finite_logits_of_a_card_fail_their_own_sequences() {
         pairs: pairs.collect(),
         head: None,
         report: broken.report.clone(),
+        ..Adapter::default()
     });
     let engine = subject.engine(WIDE);
     let requests = generations(Some(0)).into_iter().zip(generations(None));

@@ -51,6 +51,7 @@ fn adapters_change_the_experts_that_they_name() {
             pairs: pairs.map(|(site, pair)| (*site, pair.clone())).collect(),
             head: None,
             report: all.report.clone(),
+            ..Adapter::default()
         });
         let inserted = [
             card.insert(adapter.clone()).expect("memory"),

@@ -76,20 +76,21 @@ impl Comparer<'_, '_> {
 
     /// Returns how many factors that hold a variable `expr` is written with: 3 of `2(x-1)^2(x+1)`.
     fn factor_count(&self, expr: Expr) -> usize {
-        match self.ws.node(expr) {
-            Node::Product(factors) => {
-                factors.iter().fold(0, |sum, factor| self.factor_count(*factor).saturating_add(sum))
-            }
-            Node::Power(base, exponent) => match self.ws.node(*exponent) {
-                // What divides is no factor.
-                Node::Number(exponent) if exponent.is_int() => {
-                    let times = usize::try_from(exponent.numerator()).unwrap_or(0);
-                    self.factor_count(*base).saturating_mul(times)
-                }
-                _ => usize::from(self.holds_variable(expr)),
-            },
-            _ => usize::from(self.holds_variable(expr)),
+        let node = self.ws.node(expr);
+        if let Node::Product(factors) = node {
+            return factors
+                .iter()
+                .fold(0, |sum, factor| self.factor_count(*factor).saturating_add(sum));
         }
+        if let Node::Power(base, exponent) = node
+            && let Node::Number(exponent) = self.ws.node(*exponent)
+            && exponent.is_int()
+        {
+            // What divides is no factor.
+            let times = usize::try_from(exponent.numerator()).unwrap_or(0);
+            return self.factor_count(*base).saturating_mul(times);
+        }
+        usize::from(self.holds_variable(expr))
     }
 
     fn holds_variable(&self, expr: Expr) -> bool {

@@ -62,9 +62,9 @@ fn a1_principles_and_verdicts_are_supervised_rows() {
     let supervised = |rows: &TrainingRows| match rows {
         TrainingRows::Stored { rows, .. } => rows
             .iter()
-            .map(|row| match row {
-                TrainingRow::Supervised(row) => row.clone(),
-                other => panic!("{other:?}"),
+            .map(|row| {
+                let TrainingRow::Supervised(row) = row else { panic!("{row:?}") };
+                row.clone()
             })
             .collect::<Vec<_>>(),
         TrainingRows::Generated(_) => panic!("they are stored"),

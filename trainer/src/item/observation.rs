@@ -93,14 +93,14 @@ mod tests {
             for (token, place) in rollout.tokens.iter().zip(places) {
                 assert_eq!(token.id, ids[*place]);
             }
-            rollout.turns()
+            rollout.turns().into_iter().map(|turn| (turn.start, turn.end)).collect::<Vec<_>>()
         };
-        assert_eq!(check(3, &[], &[0, 1, 2], &[0, 1, 2]), [0..3]);
+        assert_eq!(check(3, &[], &[0, 1, 2], &[0, 1, 2]), [(0, 3)]);
         let turns =
             check(4, &[(1, &[70, 71]), (3, &[80])], &[0, 70, 71, 1, 2, 80, 3], &[0, 3, 4, 6]);
-        assert_eq!(turns, [0..1, 1..3, 3..4]);
+        assert_eq!(turns, [(0, 1), (1, 3), (3, 4)]);
         // A response that ends with a result.
-        assert_eq!(check(2, &[(2, &[70])], &[0, 1, 70], &[0, 1]), [0..2]);
-        assert_eq!(check(0, &[], &[], &[]), Vec::<Range<usize>>::new());
+        assert_eq!(check(2, &[(2, &[70])], &[0, 1, 70], &[0, 1]), [(0, 2)]);
+        assert_eq!(check(0, &[], &[], &[]), []);
     }
 }

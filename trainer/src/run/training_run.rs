@@ -105,15 +105,7 @@ impl TrainingRun {
         }
         let base = base_folder(&config, folder.path())?;
         let policy = adapters::policy(&config, &base, folder.path(), newest.as_deref())?;
-        if config.method.reads_head()
-            && config.policy.adapter.is_empty()
-            && policy.config().head == HeadConfig::Vocab
-        {
-            return Err(TrainError::Invalid(format!(
-                "the method trains a head, and {} has none; put one on it by `head` of [policy]",
-                base.display()
-            )));
-        }
+        check_head(&config, policy.config().head, &base)?;
         let reference = adapters::reference_policy(&config)?;
         let scored = config.tools.as_ref().map(|tools| tools.scored).unwrap_or_default();
         let sampler = Sampler::new(Arc::new(host(&config, &policy)?), config.policy.thinking)?;
@@ -406,6 +398,18 @@ fn host(config: &RunConfig, policy: &Policy) -> Result<Host> {
         capacity: capacity(config, per_token),
     })
     .map_err(failed)
+}
+
+/// Refuses a model without the head that the method trains.
+fn check_head(config: &RunConfig, head: HeadConfig, base: &Path) -> Result<()> {
+    let lacks = head == HeadConfig::Vocab && config.policy.adapter.is_empty();
+    if config.method.reads_head() && lacks {
+        return Err(TrainError::Invalid(format!(
+            "the method trains a head, and {} has none; put one on it by `head` of [policy]",
+            base.display()
+        )));
+    }
+    Ok(())
 }
 
 /// Maximum sequences sampled at a time.

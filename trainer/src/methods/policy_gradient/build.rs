@@ -122,7 +122,9 @@ impl PolicyGradient {
         let (values, models): (Vec<_>, Vec<_>) = models.into_iter().partition(own);
         let mut built =
             PolicyGradient { auxiliary: AuxiliaryModels::new(&self.config, models)?, ..self };
-        values.into_iter().for_each(|model| built.prompts.set_values(ProblemValues(model)));
+        for model in values {
+            built.prompts.set_values(ProblemValues(model));
+        }
         Ok(built)
     }
 

@@ -111,15 +111,13 @@ impl Prompts {
         // Without a value model the last mean rewards replace it, and for a problem that was never
         // sampled the mean of the others.
         let values = &self.values;
-        let value = |problems: &[u64]| match values {
-            Some(values) => {
+        let value = |problems: &[u64]| {
+            if let Some(values) = values {
                 let items: Vec<&TrainingItem> = problems.iter().map(|index| item(*index)).collect();
-                values.read(context, &items)
+                return values.read(context, &items);
             }
-            None => {
-                let value = |index: &u64| rewards.get(index).copied().unwrap_or(mean);
-                Ok(problems.iter().map(value).collect())
-            }
+            let value = |index: &u64| rewards.get(index).copied().unwrap_or(mean);
+            Ok(problems.iter().map(value).collect())
         };
         let drawn = self.curriculum.draw(n, value)?;
         Ok(drawn.into_iter().map(|index| item(index).clone()).collect())
