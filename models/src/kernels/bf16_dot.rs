@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 use half::bf16;
 use rayon::prelude::*;
 
-use super::gemm::{Addends, Finish, PanelRow, Product, SLAB_ROWS};
+use super::gemm::{self, Addends, Finish, PanelRow, Product, SLAB_ROWS};
 use super::panels::PANEL;
 use super::simd::{F32x16, Isa, Kernel, LANES};
 use super::threads::Tiles;
@@ -184,6 +184,10 @@ pub(super) fn product(
     let m = out.len() / n;
     assert_eq!(x.len(), m * k, "x has as many rows as the output");
     assert!(bias.is_none_or(|bias| bias.len() == n), "a bias for every output column");
+    if bias.is_none() && updates.is_empty() && gemm::is_narrow(m, n) {
+        gemm::narrow_pairs(isa, x, weight, out);
+        return;
+    }
     let finish = bias.map_or(Finish::Store, Finish::Bias);
     let slabs = Tiles::new(m, SLAB_ROWS);
     for slab in 0..slabs.count() {
@@ -210,6 +214,14 @@ pub(super) fn round_rows(isa: Isa, x: &[f32], m: usize, k: usize) -> Vec<f32> {
         x.par_chunks_exact(k).zip(pairs.par_chunks_exact_mut(depth)).for_each(round);
     }
     pairs
+}
+
+/// Rounds rows of `k` numbers to `pairs`, on this thread.
+pub(super) fn round_into(isa: Isa, x: &[f32], k: usize, pairs: &mut [f32]) {
+    let depth = pair_rows(k).max(1);
+    for (x, pairs) in x.chunks_exact(k.max(1)).zip(pairs.chunks_exact_mut(depth)) {
+        isa.run(RoundRow { x, pairs });
+    }
 }
 
 /// Rounds one row to pairs; the last is filled up with zero.

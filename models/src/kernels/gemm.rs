@@ -16,12 +16,16 @@ mod updates;
 
 use half::{bf16, f16};
 
+use super::bf16_dot::{Bf16Matrix, pair_rows};
 use super::simd::Isa;
 use crate::kernels::panels::{PANEL, PanelData, Panels};
+pub(super) use narrow::is_narrow;
 pub(super) use product::{Product, SLAB_ROWS};
 pub(super) use tile::{Finish, PanelRow};
 pub(super) use updates::TileUpdates;
 pub use updates::{Addends, LowRank, SecondFactor, add_updates};
+
+use narrow::NarrowProduct;
 
 /// Computes `out [m, n] = x [m, k] · Wᵀ` and adds a bias and updates of rows, all f32.
 ///
@@ -94,6 +98,12 @@ fn by_panels<W: PanelRow>(
     out: &mut [f32],
 ) {
     Product::new(isa, x, w, shape, finish).updates(updates, 0).run(out);
+}
+
+/// Computes `out [m, n] = round(x [m, k]) · Wᵀ` where `n` is small ([`is_narrow`]).
+pub(super) fn narrow_pairs(isa: Isa, x: &[f32], matrix: &Bf16Matrix, out: &mut [f32]) {
+    let (w, n, k) = (matrix.panels(), matrix.n(), pair_rows(matrix.k()));
+    NarrowProduct { isa, x, w, n, k, pairs: Some(matrix) }.run(out);
 }
 
 /// Element `(row, col)` of the matrix, as f32.

@@ -14,12 +14,18 @@
 use std::ops::Range;
 
 use super::tile::{self, PanelRow};
+use crate::kernels::bf16_dot::{Bf16Matrix, round_into};
 use crate::kernels::panels::PANEL;
 use crate::kernels::simd::{F32x16, Isa, Kernel};
 use crate::kernels::threads::{Shared, Size, TileTask, Tiles, each, tasks};
 
 /// Maximum panels of such a product.
-pub(super) const MOST_PANELS: usize = 4;
+const MOST_PANELS: usize = 4;
+
+/// Whether packing `m` rows would take longer than multiplying them to `n` columns.
+pub(in crate::kernels) fn is_narrow(m: usize, n: usize) -> bool {
+    m > 1 && n <= MOST_PANELS * PANEL
+}
 
 /// Maximum rows of a tile: as many lines of `x`, which may lie a power of two apart, are in the
 /// first cache at once.
@@ -34,8 +40,9 @@ pub(super) struct NarrowProduct<'a, W> {
     pub(super) n: usize,
     /// Lanes of a row.
     pub(super) k: usize,
-    /// [`Product::normal`](super::Product::normal).
-    pub(super) normal: bool,
+    /// The matrix of `w` where a lane is a pair of bf16: rows of `x` are then rounded tile by tile, since
+    /// reading them once takes as long as multiplying them.
+    pub(super) pairs: Option<&'a Bf16Matrix>,
 }
 
 impl<W: PanelRow> NarrowProduct<'_, W> {
@@ -45,7 +52,7 @@ impl<W: PanelRow> NarrowProduct<'_, W> {
         let m = out.len() / self.n;
         let panels = self.n.div_ceil(PANEL);
         assert_eq!(out.len(), m * self.n, "the output has complete rows");
-        assert_eq!(self.x.len(), m * self.k, "x has as many rows as the output");
+        assert_eq!(self.x.len(), m * self.width(), "x has as many rows as the output");
         assert_eq!(self.w.len(), panels * self.k, "panels of a [{}, {}] matrix", self.n, self.k);
         let tiles = Tiles::new(m, tile::tile_rows::<W>(self.isa).min(MOST_ROWS));
         let nanos = self.w.len() * PANEL * m / MULTIPLY_ADDS_A_NANO;
@@ -54,17 +61,32 @@ impl<W: PanelRow> NarrowProduct<'_, W> {
         each(&tasks(size), |task| self.task(task, tiles, &out));
     }
 
+    /// Numbers of a row of `x`.
+    fn width(&self) -> usize {
+        self.pairs.map_or(self.k, Bf16Matrix::k)
+    }
+
     fn task(&self, task: &TileTask, tiles: Tiles, out: &Shared<'_>) {
+        let width = self.width();
+        let mut rounded = Vec::new();
         for tile in task.tiles.clone() {
             let rows = tiles.rows(tile);
+            let mut x = &self.x[rows.start * width..rows.end * width];
+            let mut normal = false;
+            if let Some(matrix) = self.pairs {
+                rounded.resize(rows.len() * self.k, 0.0);
+                round_into(self.isa, x, width, &mut rounded);
+                normal = !self.isa.has_bf16_dots() && matrix.keeps_normal(&rounded);
+                x = &rounded;
+            }
             for panel in task.panels.clone() {
                 let column = panel * PANEL;
                 self.tile(&NarrowStrip {
-                    x: &self.x[rows.start * self.k..rows.end * self.k],
+                    x,
                     w: &self.w[panel * self.k..][..self.k],
                     rows: rows.clone(),
                     columns: column..(column + PANEL).min(self.n),
-                    normal: self.normal,
+                    normal,
                     out,
                 });
             }
@@ -91,6 +113,7 @@ struct NarrowStrip<'a, W> {
     w: &'a [W],
     rows: Range<usize>,
     columns: Range<usize>,
+    /// [`Product::normal`](super::Product::normal).
     normal: bool,
     /// The output; no other code uses this tile's part of it at the same time.
     out: &'a Shared<'a>,

@@ -66,9 +66,10 @@ impl<'a, W: PanelRow> Product<'a, W> {
         let m = out.len() / self.n;
         assert_eq!(out.len(), m * self.n, "the output has complete rows");
         assert_eq!(self.x.len(), m * self.k, "x has as many rows as the output");
-        if self.is_narrow(m) {
-            let &Product { isa, x, w, n, k, normal, .. } = self;
-            NarrowProduct { isa, x, w, n, k, normal }.run(out);
+        let is_plain = self.updates.is_empty() && matches!(self.finish, Finish::Store);
+        if !W::PAIRS && is_plain && narrow::is_narrow(m, self.n) {
+            let &Product { isa, x, w, n, k, .. } = self;
+            NarrowProduct { isa, x, w, n, k, pairs: None }.run(out);
             return;
         }
         let slabs = Tiles::new(m, SLAB_ROWS);
@@ -77,12 +78,6 @@ impl<'a, W: PanelRow> Product<'a, W> {
             let x = &self.x[rows.start * self.k..rows.end * self.k];
             self.slab(x, rows.start, &mut out[rows.start * self.n..rows.end * self.n]);
         }
-    }
-
-    /// Whether packing the rows would take longer than multiplying them.
-    fn is_narrow(&self, m: usize) -> bool {
-        let is_plain = self.updates.is_empty() && matches!(self.finish, Finish::Store);
-        is_plain && m > 1 && self.n <= narrow::MOST_PANELS * PANEL
     }
 
     fn slab(&self, x: &[f32], first_row: usize, out: &mut [f32]) {
