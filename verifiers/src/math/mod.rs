@@ -538,7 +538,7 @@ fn of_object(object: &Map<String, Json>) -> Result<(Vec<&str>, Option<AnswerType
 
 impl Verifier for Math {
     fn id(&self) -> VerifierId {
-        VerifierId { name: "math", revision: 4 }
+        VerifierId { name: "math", revision: 5 }
     }
 
     fn verify(&self, claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Verdict, VerifyError> {
