@@ -75,13 +75,24 @@ pub(super) fn whole_text(text: &str, part: &Range<usize>) -> Option<Range<usize>
     if line.len() > MAX_WHOLE || line.contains('\n') {
         return None;
     }
-    if line.ends_with(['?', ':', '：']) || line.contains(". ") || has_label(line) {
+    let is_part = line.ends_with(['?', ':', '：']) || line.contains(". ") || has_label(line);
+    if is_part || holds_bold(line) {
         return None;
     }
     let is_whole = if holds_mathematics(line) { is_answer(line) } else { is_few_words(line) };
     // What stands after the arrow of a conclusion.
     let conclusion = ["=>", "⇒", "∴"].into_iter().find_map(|sign| line.strip_prefix(sign));
     is_whole.then(|| trim::clean(text, trim::range_in(text, conclusion.unwrap_or(line))))
+}
+
+/// Returns whether `line` sets a part of itself in bold, which is then its answer: `8·7/2 = **28**`. The
+/// powers of `x**2 + y**2` touch what is before them.
+fn holds_bold(line: &str) -> bool {
+    let Some((_, rest)) = line.split_once(" **") else {
+        return false;
+    };
+    let opens = rest.starts_with(|c: char| !c.is_whitespace() && c != '*');
+    opens && rest.find("**").is_some_and(|end| !rest[..end].ends_with(char::is_whitespace))
 }
 
 /// Returns whether `line` is too short for anything but an answer: `x`, `yes`, `(C)`, `sin(x)`.

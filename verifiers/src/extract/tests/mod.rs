@@ -329,11 +329,14 @@ fn short_texts_are_answers() {
     check("AB = 5", "AB = 5");
     check("$E$", "E");
     check("f(y) = y", "f(y) = y");
+    check("x**2 + y**2", "x**2 + y**2");
 }
 
 #[test]
 fn sentences_are_no_short_texts() {
     let check = |response, text| check(response, text, "last_number", &["fallback"]);
+    check("8·7/2 = **28**", "28");
+    check("8·7/2 = **28 edges**", "28");
     check("5 is it", "5");
     check("- 5 apples", "5");
     check("5. Then 6", "6");
