@@ -288,7 +288,7 @@ impl<'s> Session<'s> {
     /// # Errors
     /// Every [`SandboxError`] but [`SandboxError::QueueFull`].
     pub fn load(&mut self, source: &str, limits: Limits) -> Result<Loaded, SandboxError> {
-        self.finish(WorkerKind::Python)?;
+        self.finish(WorkerKind::Python);
         let loaded = self.twice(WorkerKind::Python, |session| session.compile(source, limits))?;
         match loaded {
             Loaded::Ready => self.loaded = Some((source.to_owned(), limits)),
@@ -307,7 +307,7 @@ impl<'s> Session<'s> {
         program: &NativeProgram,
         limits: Limits,
     ) -> Result<Loaded, SandboxError> {
-        self.finish(WorkerKind::Native)?;
+        self.finish(WorkerKind::Native);
         let loaded =
             self.twice(WorkerKind::Native, |session| session.compile_native(program, limits))?;
         match loaded {
@@ -367,16 +367,21 @@ impl<'s> Session<'s> {
         Ok(report)
     }
 
-    /// Ends the submission of a worker.
-    fn finish(&mut self, kind: WorkerKind) -> Result<(), SandboxError> {
+    /// Ends the submission of a worker. One that was lost since its last test is replaced by the next.
+    fn finish(&mut self, kind: WorkerKind) {
         let was_loaded = match kind {
             WorkerKind::Python => self.loaded.take().is_some(),
             WorkerKind::Native => self.compiled.take().is_some(),
         };
-        if let (true, Some(worker)) = (was_loaded, self.workers.of(kind)) {
-            worker.send(&Value::Null)?;
+        if let (true, Some(worker)) = (was_loaded, self.workers.of(kind))
+            && worker.send(&Value::Null).is_err()
+        {
+            if !self.cancel.is_cancelled() {
+                add(&self.shared.counts.worker_deaths, 1);
+            }
+            *self.workers.of(kind) = None;
+            self.cancel.detach();
         }
-        Ok(())
     }
 
     /// Runs `step`, and once more with a new worker if the first one was lost. Counts a failure.
@@ -520,9 +525,7 @@ impl<'s> Session<'s> {
 impl Drop for Session<'_> {
     fn drop(&mut self) {
         for kind in [WorkerKind::Python, WorkerKind::Native] {
-            if self.finish(kind).is_err() {
-                *self.workers.of(kind) = None;
-            }
+            self.finish(kind);
         }
         self.cancel.detach();
         // The worker of a cancelled submission is gone or about to be.

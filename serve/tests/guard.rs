@@ -71,14 +71,18 @@ where
 }
 
 /// The files of the playground, which are the same on every server, and the probes of health.
-const PUBLIC: [&str; 8] = [
+const PUBLIC: [&str; 12] = [
     "GET /: 200 OK",
     "GET /livez: 200 OK",
     "GET /playground/examples.json: 200 OK",
     "GET /playground/maths.js: 200 OK",
+    "GET /playground/parquet.js: 200 OK",
     "GET /playground/playground.js: 200 OK",
     "GET /playground/style.css: 200 OK",
+    "GET /playground/table.html: 200 OK",
+    "GET /playground/table.js: 200 OK",
     "GET /playground/verdict.js: 200 OK",
+    "GET /playground/viewer.js: 200 OK",
     "GET /readyz: 200 OK",
 ];
 
