@@ -14,7 +14,7 @@ use models::weights::{Projection, Site};
 use crate::axis::{Axis, FusedRows};
 use crate::error::device;
 use crate::head::GpuHead;
-use crate::weights::{Held, Uploads};
+use crate::weights::{CardArrays, Uploads};
 
 /// Matrices that are multiplied together, as adapters change them: one pair of factors an adapter and group, in which the
 /// ranks of its sites follow each other.
@@ -88,7 +88,7 @@ pub(crate) struct Adapters {
     /// By slot.
     heads: Vec<Option<GpuHead>>,
     /// By slot.
-    held: Vec<Held>,
+    held: Vec<CardArrays>,
 }
 
 /// An adapter's head, and its pairs of factors by place and group.
@@ -146,7 +146,7 @@ impl Adapters {
         let at = slot.0 as usize;
         self.heads.resize(self.heads.len().max(at + 1), None);
         self.heads[at] = head;
-        self.held.resize_with(self.held.len().max(at + 1), Held::default);
+        self.held.resize_with(self.held.len().max(at + 1), CardArrays::default);
         self.held[at] = uploads.into_held();
         match self.fill(gpu, at, pairs) {
             Ok(()) => Ok(slot),
@@ -176,7 +176,7 @@ impl Adapters {
         let removed = self.table.remove(slot)?;
         let at = slot.0 as usize;
         self.heads[at] = None;
-        self.held[at] = Held::default();
+        self.held[at] = CardArrays::default();
         for of_place in &mut self.places {
             let changes = of_place.changes(at);
             let own = of_place.own(at);

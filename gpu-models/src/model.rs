@@ -18,7 +18,7 @@ use crate::head::GpuHead;
 use crate::kv::head_shape;
 use crate::layer::Layer;
 use crate::rooms::{ExpertWidths, HeadWidths, Widths};
-use crate::weights::{Held, Upload, Uploads};
+use crate::weights::{CardArrays, Upload, Uploads};
 
 /// Embedding, layers, final norm and head on a card.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub struct GpuModel {
     pub(crate) gpu: Gpu,
     pub(crate) config: Arc<ModelConfig>,
     pub(crate) weights: Weights,
-    held: Held,
+    held: CardArrays,
     pub(crate) ropes: Vec<Rotation>,
     /// The shapes of attention: one for each window of the layers.
     pub(crate) attention: Vec<AttentionShape>,

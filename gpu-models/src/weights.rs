@@ -14,24 +14,24 @@ use crate::error::device;
 
 /// The arrays of a model or an adapter in the order in which they were put on a card.
 #[derive(Debug, Default)]
-pub(crate) struct Held(Vec<Box<dyn Any + Send + Sync>>);
+pub(crate) struct CardArrays(Vec<Box<dyn Any + Send + Sync>>);
 
 /// Puts arrays on a card: in memory of their own, or in that of arrays that were put there before in the same order.
 #[derive(Debug)]
 pub(crate) struct Uploads<'a> {
     gpu: &'a Gpu,
-    held: Held,
+    held: CardArrays,
     again: Option<std::slice::Iter<'a, Box<dyn Any + Send + Sync>>>,
 }
 
 impl<'a> Uploads<'a> {
     pub(crate) fn new(gpu: &'a Gpu) -> Uploads<'a> {
-        Uploads { gpu, held: Held::default(), again: None }
+        Uploads { gpu, held: CardArrays::default(), again: None }
     }
 
     /// Writes over arrays of the same lengths, in their order.
-    pub(crate) fn again(gpu: &'a Gpu, held: &'a Held) -> Uploads<'a> {
-        Uploads { gpu, held: Held::default(), again: Some(held.0.iter()) }
+    pub(crate) fn again(gpu: &'a Gpu, held: &'a CardArrays) -> Uploads<'a> {
+        Uploads { gpu, held: CardArrays::default(), again: Some(held.0.iter()) }
     }
 
     pub(crate) fn put<T: gpu::DeviceNumber>(&mut self, numbers: &[T]) -> Result<DeviceSlice<T>> {
@@ -46,7 +46,7 @@ impl<'a> Uploads<'a> {
         Ok(array)
     }
 
-    pub(crate) fn into_held(self) -> Held {
+    pub(crate) fn into_held(self) -> CardArrays {
         self.held
     }
 }

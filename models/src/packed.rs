@@ -8,7 +8,7 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Tensor, Var};
 
 use crate::error::{ModelError, Result};
-use crate::kernels::bf16_dot::Bf16Matrix;
+use crate::kernels::bf16_pairs::Bf16Matrix;
 use crate::kernels::int8::Int8Matrix;
 use crate::kernels::panels::{PANEL, pack, unpack};
 

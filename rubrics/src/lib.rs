@@ -37,13 +37,13 @@ mod scorer;
 mod split;
 #[cfg(test)]
 mod testing;
-pub mod toolbox;
 
 pub use base::{Priority, ScoreOptions};
 pub use engine_client::{RecordedRequest, RequestRecorder, Tools};
 pub use evaluate::evaluate_now;
 pub use input::{Input, Message, Passage, Reference, Responses};
 pub use kinds::principles::{ROLE as PRINCIPLE, principle_in_words};
+pub use kinds::toolbox;
 pub use models::{Models, NoModels, Served, ServedAdapter};
 pub use outcome::{
     EqualityReport, Evidence, ExtractedAnswer, Failure, FailureKind, Member, ModelText, Outcome,

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 
 use crate::native::NativeProgram;
-use crate::worker::SandboxError;
+use crate::worker::{SandboxError, ToolFiles};
 
 /// A language of programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -239,14 +239,15 @@ fn said(program: &str, arguments: &[&str]) -> Option<String> {
     (output.status.success() && line.starts_with('/')).then_some(line)
 }
 
-/// Links that tools of this machine need where there is no procfs: Yosys does not start before it has found
-/// itself.
-pub(crate) fn tool_links() -> Vec<(&'static str, &'static str)> {
-    Tool::Yosys.path().into_iter().map(|path| ("/proc/self/exe", path)).collect()
+/// What the workers of tools see of this machine, beside their own folder.
+pub(crate) fn tool_files() -> ToolFiles {
+    // Yosys does not start before it has found itself, and there is no procfs.
+    let own = Tool::Yosys.path().into_iter().map(|path| ("/proc/self/exe", path));
+    ToolFiles { paths: tool_paths(), links: own.collect() }
 }
 
 /// Folders and files that the tools of this machine read.
-pub(crate) fn tool_paths() -> Vec<PathBuf> {
+fn tool_paths() -> Vec<PathBuf> {
     let known = [
         "/bin",
         "/usr/bin",

@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::config::{Limits, SandboxConfig};
-use crate::languages::tool_paths;
+use crate::languages::tool_files;
 use crate::native::{COMPILER_BYTES, NativeMessage, NativeProgram};
 use crate::pressure::PressureWatch;
 use crate::report::{Ending, Loaded, ProcessEnd, Report, is_starved, not_compiled};
 use crate::status::{NOT_COMPILED, SandboxCounts, add};
-use crate::worker::{Isolation, SandboxError, Start, Worker, is_lean, names};
+use crate::worker::{Isolation, SandboxError, Start, ToolFiles, Worker, is_lean, names};
 
 /// One test of a submission. Expected values are in [`Test::Tests`] and [`Test::Check`] alone,
 /// whose text reaches a process of its own, after the submission's process was made.
@@ -91,8 +91,8 @@ impl SandboxState {
     /// Starts a worker with the rungs that the kernel allows, if the floor accepts them.
     fn start(&self, kind: WorkerKind) -> Result<Worker, SandboxError> {
         let tools = match kind {
-            WorkerKind::Python => Vec::new(),
-            WorkerKind::Native => tool_paths(),
+            WorkerKind::Python => ToolFiles::default(),
+            WorkerKind::Native => tool_files(),
         };
         let known = self.isolation();
         let mut rungs =

@@ -12,7 +12,6 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Rung, SandboxConfig};
-use crate::languages::tool_links;
 use crate::seccomp;
 
 /// What an interpreter starts with; it runs the programs that it is sent.
@@ -207,20 +206,28 @@ pub(crate) enum Start {
     Refused(Rung, String),
 }
 
+/// Files of this machine that the workers of tools see.
+#[derive(Debug, Default)]
+pub(crate) struct ToolFiles {
+    /// Folders and files that tools read.
+    pub(crate) paths: Vec<PathBuf>,
+    /// Links, each with its target.
+    pub(crate) links: Vec<(&'static str, &'static str)>,
+}
+
 impl Worker {
-    /// Starts a worker with `rungs`; one that runs tools, which read these paths, if there are any.
+    /// Starts a worker with `rungs`; one that runs tools, if they have files.
     pub(crate) fn start(
         config: &SandboxConfig,
         rungs: &[Rung],
-        tools: &[PathBuf],
+        tools: &ToolFiles,
     ) -> Result<Start, SandboxError> {
         let failed =
             |why: String| SandboxError::Python { python: config.python.display().to_string(), why };
         let (socket, theirs) = UnixStream::pair().map_err(|error| failed(error.to_string()))?;
-        let is_native = !tools.is_empty();
+        let is_native = !tools.paths.is_empty();
         let guest_filter =
             if is_native { seccomp::native_filter(false) } else { seccomp::guest_filter() };
-        let links = if is_native { tool_links() } else { Vec::new() };
         let setup = Setup {
             rungs,
             first_user: FIRST_USER,
@@ -242,8 +249,8 @@ impl Worker {
             } else {
                 String::new()
             },
-            tools,
-            links: &links,
+            tools: &tools.paths,
+            links: &tools.links,
             execveat: libc::SYS_execveat,
         };
         let setup = serde_json::to_string(&setup).expect("texts and numbers serialise");

@@ -9,7 +9,7 @@ use half::slice::HalfFloatSliceExt;
 use super::report::AdapterReport;
 use crate::error::{ModelError, Result};
 use crate::head::Head;
-use crate::kernels::bf16_dot::Bf16Matrix;
+use crate::kernels::bf16_pairs::Bf16Matrix;
 use crate::packed::Matrix;
 use crate::weights::Site;
 

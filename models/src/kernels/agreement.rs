@@ -7,7 +7,8 @@
 use half::{bf16, f16};
 
 use super::attention::{self, BlockLayout, Blocks, Geometry, KvLane, Queries};
-use super::bf16_dot::{self, Bf16Matrix};
+use super::bf16_dot;
+use super::bf16_pairs::Bf16Matrix;
 use super::gated;
 use super::gemm::{self, Addends, LowRank, SecondFactor};
 use super::int8::{self, Int8Matrix};

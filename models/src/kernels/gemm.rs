@@ -16,7 +16,7 @@ mod updates;
 
 use half::{bf16, f16};
 
-use super::bf16_dot::{Bf16Matrix, pair_rows};
+use super::bf16_pairs::{Bf16Matrix, pair_rows};
 use super::simd::Isa;
 use crate::kernels::panels::{PANEL, PanelData, Panels};
 pub(super) use narrow::is_narrow;

@@ -8,7 +8,8 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::backward;
-use super::bf16_dot::{self, Bf16Matrix};
+use super::bf16_dot;
+use super::bf16_pairs::Bf16Matrix;
 use super::gemm::{self, Addends, LowRank, SecondFactor, add_updates};
 use super::simd::Isa;
 use crate::kernels::panels::{PANEL, Panels};

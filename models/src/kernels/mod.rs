@@ -8,6 +8,7 @@ pub mod agreement;
 pub mod attention;
 pub mod backward;
 pub mod bf16_dot;
+pub mod bf16_pairs;
 pub mod ceiling;
 pub mod embedding;
 pub mod exp;

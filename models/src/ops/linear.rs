@@ -4,11 +4,12 @@
 //! panels, a frozen weight gets none and none is computed, bf16 pairs and 8-bit weights pass no
 //! gradient.
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, DType, Error, Layout, Shape};
+use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, Layout, Shape};
 use candle_core::{Result as TensorResult, Tensor};
 
 use super::linear_served::linear_served;
-use super::storage::{f32s, panels, shape_error};
+use super::operands::{check_operands, trainable};
+use super::storage::{f32s, panels};
 use crate::error::Result;
 use crate::kernels::backward;
 use crate::kernels::gemm::{self, Addends};
@@ -41,34 +42,6 @@ pub fn linear(x: &Tensor, weight: &Weight, bias: Option<&Tensor>) -> Result<Tens
         None => x.apply_op2(matrix.tensor(), Linear::of(matrix))?,
         Some(bias) => x.apply_op3(matrix.tensor(), bias, Linear::of(matrix))?,
     })
-}
-
-pub(super) fn check_operands(
-    x: &Tensor,
-    [n, k]: [usize; 2],
-    bias: Option<&Tensor>,
-) -> TensorResult<()> {
-    if x.dims2()?.1 != k {
-        return Err(shape_error("linear: x", x, &format!("[T, {k}]")));
-    }
-    if let Some(bias) = bias
-        && bias.dims() != [n]
-    {
-        return Err(shape_error("linear: bias", bias, &format!("[{n}]")));
-    }
-    Ok(())
-}
-
-/// Refuses variables that are not f32: no gradient is computed in half precision.
-pub(super) fn trainable(op: &str, matrix: &Matrix) -> TensorResult<()> {
-    let panels = matrix.tensor();
-    if panels.track_op() && panels.dtype() != DType::F32 {
-        return Err(Error::Msg(format!(
-            "{op}: a trained weight is f32, this one is {:?}",
-            panels.dtype()
-        )));
-    }
-    Ok(())
 }
 
 #[derive(Clone, Copy)]

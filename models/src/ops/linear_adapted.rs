@@ -2,8 +2,9 @@
 
 use candle_core::{CpuStorage, CustomOp1, Layout, Result as TensorResult, Shape, Tensor};
 
-use super::linear::{check_operands, linear};
+use super::linear::linear;
 use super::lora::{LoraPlan, LoraSegment, check_factors, is_trained, lora};
+use super::operands::check_operands;
 use super::storage::{Held, f32s};
 use crate::error::Result;
 use crate::kernels::gemm::{Addends, matmul};

@@ -8,11 +8,12 @@ use candle_core::{
     CpuStorage, CustomOp1, CustomOp2, Layout, Result as TensorResult, Shape, Tensor,
 };
 
-use super::linear::check_operands;
 use super::lora::{check_rows, misfit};
+use super::operands::check_operands;
 use super::storage::f32s;
 use crate::error::Result;
-use crate::kernels::bf16_dot::{Bf16Matrix, matmul_bf16};
+use crate::kernels::bf16_dot::matmul_bf16;
+use crate::kernels::bf16_pairs::Bf16Matrix;
 use crate::kernels::gemm::Addends;
 use crate::kernels::int8::{Int8Matrix, matmul_int8};
 use crate::kernels::lora::{RoundedSegment, rounded_updates};

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, DType, Device, InplaceOp1};
 use candle_core::{InplaceOp2, Layout, Result as TensorResult, Shape, Tensor};
 
-use super::linear::trainable;
+use super::operands::trainable;
 use super::storage::{Held, f32s, f32s_mut, shape_error};
 use crate::error::{ModelError, Result};
 use crate::kernels::lora::{Input, LoraGradients, Segment, add, add_backward};

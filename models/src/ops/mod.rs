@@ -13,6 +13,7 @@ mod linear_adapted;
 mod linear_served;
 mod lora;
 mod norm;
+mod operands;
 mod readout;
 mod rotary;
 mod softmax;

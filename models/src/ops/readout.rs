@@ -3,7 +3,7 @@
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Device, Layout, Result as TensorResult};
 use candle_core::{Shape, Tensor};
 
-use super::linear::trainable;
+use super::operands::trainable;
 use super::storage::{Held, f32s, panels, shape_error};
 use crate::error::{ModelError, Result};
 use crate::kernels::panels::Panels;

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use super::checkpoint::TensorRef;
 use super::float_type::FloatType;
 use crate::error::{ModelError, Result};
-use crate::kernels::bf16_dot::{Bf16Matrix, PairRow, pack_panel, pair_rows};
+use crate::kernels::bf16_pairs::{Bf16Matrix, PairRow, pack_panel, pair_rows};
 use crate::kernels::int8::Int8Matrix;
 use crate::kernels::panels::PANEL;
 use crate::packed::Matrix;

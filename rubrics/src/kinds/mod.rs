@@ -44,6 +44,7 @@ pub(crate) mod reward;
 pub(crate) mod rubric;
 pub(crate) mod sql;
 pub(crate) mod tool;
+pub mod toolbox;
 pub(crate) mod validate;
 pub(crate) mod verilog;
 

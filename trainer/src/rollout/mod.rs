@@ -8,5 +8,5 @@ mod tools;
 pub(crate) use reward_manager::failure_name;
 pub use reward_manager::{RewardManager, failures};
 pub use right::RightRule;
-pub use sampler::{RolloutParams, SampleRequest, SampledResponse, Sampler};
-pub use tools::{AtLimit, CallFormat, ScoredText, ToolLoop, ToolSection};
+pub use sampler::{RolloutParams, SampleRequest, SampledResponse, Sampler, ScoredText};
+pub use tools::{AtLimit, CallFormat, ToolLoop, ToolSection};

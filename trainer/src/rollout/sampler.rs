@@ -18,7 +18,16 @@ use rubrics::FailureKind;
 use crate::encode::Encoder;
 use crate::error::{Result, TrainError};
 use crate::item::{EarlyEnd, Observation, Rollout, Token, TrainingItem, interleaved};
-use crate::rollout::ScoredText;
+
+/// The text of a response that scorers read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScoredText {
+    /// What the model wrote, its turns on lines of their own: no result of a tool can be rewarded.
+    #[default]
+    Written,
+    /// The conversation with the results, which the format of MARS-SQL (2511.01008) is checked on.
+    Transcript,
+}
 
 /// Samples responses with the served policy.
 #[derive(Clone, Debug)]

@@ -14,7 +14,7 @@
 use std::ops::Range;
 
 use super::tile::{self, PanelRow};
-use crate::kernels::bf16_dot::{Bf16Matrix, round_into};
+use crate::kernels::bf16_pairs::{Bf16Matrix, round_into};
 use crate::kernels::panels::PANEL;
 use crate::kernels::simd::{F32x16, Isa, Kernel};
 use crate::kernels::threads::{Shared, Size, TileTask, Tiles, each, tasks};

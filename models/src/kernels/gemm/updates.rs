@@ -14,7 +14,7 @@
 use std::ops::Range;
 
 use super::tile::{self, MOST_ROWS, PanelRow};
-use crate::kernels::bf16_dot::{Bf16Matrix, PairRow, pair_rows, round_rows};
+use crate::kernels::bf16_pairs::{Bf16Matrix, PairRow, pair_rows, round_rows};
 use crate::kernels::panels::{PANEL, PanelData, Panels};
 use crate::kernels::simd::{F32x16, Isa, Kernel};
 use crate::kernels::threads::{Shared, Size, TileTask, Tiles, each, tasks};

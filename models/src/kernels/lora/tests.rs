@@ -4,7 +4,8 @@ use half::bf16;
 use proptest::prelude::*;
 
 use super::{Input, RoundedSegment, Segment, add, rounded_updates_by, updates};
-use crate::kernels::bf16_dot::{self, Bf16Matrix};
+use crate::kernels::bf16_dot;
+use crate::kernels::bf16_pairs::Bf16Matrix;
 use crate::kernels::gemm::{self, Addends};
 use crate::kernels::int8::{self, Int8Matrix};
 use crate::kernels::panels::{PanelData, Panels, pack};

@@ -5,7 +5,7 @@ use half::bf16;
 
 use super::{RoundedLora, linear_served};
 use crate::gradcheck::random;
-use crate::kernels::bf16_dot::Bf16Matrix;
+use crate::kernels::bf16_pairs::Bf16Matrix;
 use crate::kernels::int8::Int8Matrix;
 use crate::ops::linear;
 use crate::ops::test_tensors::same_bits;

@@ -20,6 +20,7 @@ use verifiers::Reason;
 
 use super::options::{LabelOptions, Slots, Wording, WritingOptions};
 use super::prompting::{self, EvaluationLog};
+use super::toolbox::{ToolResult, Toolbox};
 use super::{KindContext, Names, ScoreFuture, ScorerKind};
 use crate::Message;
 use crate::config::Section;
@@ -29,7 +30,6 @@ use crate::models::{Chat, Models, Served};
 use crate::outcome::{Failure, FailureKind, Outcome, Score};
 use crate::programs::Programs;
 use crate::sample::Sample;
-use crate::toolbox::{ToolResult, Toolbox};
 
 /// Name of the kind in configurations.
 pub(crate) const NAME: &str = "tool";

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::auxiliary::AuxiliaryModels;
+use super::auxiliary::{AuxiliaryModels, PROBLEM_VALUE};
 use super::config::{CompareSection, PolicyGradientConfig};
 use super::group_source::{GroupSource, NewGroups};
 use super::hook::Hook;
@@ -11,7 +11,7 @@ use super::hooks::{
     CompareRewards, CrlHook, FiltrationHook, GuardHook, PartialRollouts, SelfRewardTrust,
     SparkHook, TranscriptHook, UrpoHook, monitor,
 };
-use super::problem_values::{self, ProblemValues};
+use super::problem_values::ProblemValues;
 use super::prompts::Prompts;
 use super::rollouts::{RewardHook, Rollouts};
 use super::state::PolicyGradientState;
@@ -118,7 +118,7 @@ impl PolicyGradient {
     /// # Errors
     /// A model that is missing.
     pub fn with_auxiliary(self, models: Vec<AuxiliaryModel>) -> Result<PolicyGradient> {
-        let own = |model: &AuxiliaryModel| model.name() == problem_values::NAME;
+        let own = |model: &AuxiliaryModel| model.name() == PROBLEM_VALUE;
         let (values, models): (Vec<_>, Vec<_>) = models.into_iter().partition(own);
         let mut built =
             PolicyGradient { auxiliary: AuxiliaryModels::new(&self.config, models)?, ..self };

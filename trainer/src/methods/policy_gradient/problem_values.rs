@@ -4,7 +4,7 @@
 
 use models::Output;
 
-use super::auxiliary::{head_grads, scored_sequence, scores};
+use super::auxiliary::{PROBLEM_VALUE, head_grads, scored_sequence, scores};
 use crate::auxiliary::AuxiliaryModel;
 use crate::error::Result;
 use crate::item::TrainingItem;
@@ -12,9 +12,6 @@ use crate::methods::context::StepContext;
 use crate::metrics::Metrics;
 use crate::policy::{Gradients, Packing, PolicySequence};
 use crate::rollout::Sampler;
-
-/// Its name in checkpoints and logs.
-pub(super) const NAME: &str = "problem_value";
 
 /// A value model of problems.
 #[derive(Debug)]
@@ -66,8 +63,8 @@ impl ProblemValues {
         let packing = Packing::of(step.micro_tokens);
         self.0.policy().gradients(&sequences, packing, &mut gradients, loss)?;
         self.0.check(&gradients)?;
-        metrics.set(format!("{NAME}/loss"), squares / n);
-        metrics.set(format!("{NAME}/gradient_norm"), self.0.take_step(&mut gradients)?);
+        metrics.set(format!("{PROBLEM_VALUE}/loss"), squares / n);
+        metrics.set(format!("{PROBLEM_VALUE}/gradient_norm"), self.0.take_step(&mut gradients)?);
         Ok(())
     }
 }

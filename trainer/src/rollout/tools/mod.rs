@@ -14,7 +14,7 @@ use verifiers::tool_calls::Call;
 
 pub use self::format::CallFormat;
 use self::format::Turns;
-pub use self::options::{AtLimit, ScoredText, ToolSection};
+pub use self::options::{AtLimit, ToolSection};
 use super::reward_manager::RewardManager;
 use super::sampler::{RolloutParams, SampleRequest, SampledResponse, Sampler};
 use crate::error::Result;

@@ -7,6 +7,7 @@ use rubrics::toolbox::Toolbox;
 use serde_json::Value;
 
 use super::format::CallFormat;
+use crate::rollout::ScoredText;
 
 /// Default number of turns with calls.
 const MAX_TURNS: u64 = 4;
@@ -34,16 +35,6 @@ pub enum AtLimit {
     Score,
     /// It leaves its group, which is dropped if fewer than two responses are left.
     Drop,
-}
-
-/// The text of a response that scorers read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ScoredText {
-    /// What the model wrote, its turns on lines of their own: no result of a tool can be rewarded.
-    #[default]
-    Written,
-    /// The conversation with the results, which the format of MARS-SQL (2511.01008) is checked on.
-    Transcript,
 }
 
 impl ToolSection {

@@ -5,7 +5,7 @@ use serde_json::json;
 use verifiers::tool_calls::{Call, read_calls};
 
 use crate::config::Document;
-use crate::toolbox::{ToolResult, ToolStep, Toolbox};
+use crate::kinds::toolbox::{ToolResult, ToolStep, Toolbox};
 
 /// All tools, with results of at most 200 bytes.
 fn toolbox() -> Toolbox {

@@ -18,7 +18,6 @@ use self::step_model::{StepLesson, StepModel};
 use self::token_reward::{TokenLesson, TokenReward};
 use self::value::{ValueLesson, ValueModel};
 use super::config::{PolicyGradientConfig, StepModelSection, ValueSection};
-use super::problem_values;
 use super::rollouts::ScoredGroup;
 use crate::advantages::{AdvantageKind, Gae};
 use crate::auxiliary::AuxiliaryModel;
@@ -74,7 +73,7 @@ impl PolicyGradientConfig {
         });
         let problems = match &self.curriculum {
             CurriculumConfig::Pcl { value: Some(own), .. } => {
-                Some(spec(problem_values::NAME, own.rate, AuxiliaryStart::Scores))
+                Some(spec(PROBLEM_VALUE, own.rate, AuxiliaryStart::Scores))
             }
             CurriculumConfig::Pcl { value: None, .. }
             | CurriculumConfig::Uniform
@@ -88,6 +87,8 @@ impl PolicyGradientConfig {
 const VALUE: &str = "value";
 const TOKEN_REWARD: &str = "token_reward";
 const STEP_MODEL: &str = "step_model";
+/// The value model of problems, in checkpoints and logs.
+pub(super) const PROBLEM_VALUE: &str = "problem_value";
 
 pub(super) use self::judged::{Judged, scored_responses};
 pub(super) use self::sequences::{head_grads, scored_sequence, scores};
