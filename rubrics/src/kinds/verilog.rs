@@ -223,8 +223,12 @@ mod tests {
             // A fast machine may have simulated all of it.
             let is_complete = millis > 0
                 && matches!(&result, Ok(result) if result.total == BENCHES && !result.is_cut);
-            let is_cancelled = result == Err(SandboxError::Cancelled.into());
-            assert!(is_complete || is_cancelled, "{candidate} {millis}: {result:?}");
+            // On a busy one the compiler may have had no time.
+            let is_no_score = matches!(
+                &result,
+                Err(VerilogError::Sandbox(SandboxError::Cancelled | SandboxError::Starved))
+            );
+            assert!(is_complete || is_no_score, "{candidate} {millis}: {result:?}");
         }
     }
 }
