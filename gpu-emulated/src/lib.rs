@@ -37,6 +37,8 @@ pub enum Fault {
     Launch = 1,
     /// The card: from then on every call fails.
     Loss = 2,
+    /// The load of an image, as one of another compiler.
+    Image = 3,
 }
 
 /// The built libraries.

@@ -61,15 +61,27 @@ fn image(source: &Source, architecture: &str, cache: Option<&Path>) -> Result<(V
     if let Some(image) = packed::embedded(&source.digest(architecture)) {
         return Ok((image, Origin::Embedded));
     }
-    let place = cache.map(|folder| place(folder, source, architecture));
-    if let Some(kept) = place.as_ref().and_then(|place| read(place)) {
+    if let Some(kept) = cache.and_then(|folder| read(&place(folder, source, architecture))) {
         return Ok((kept, Origin::Cached));
     }
+    Ok((compiled(source, architecture, cache)?, Origin::Compiled))
+}
+
+/// The image of a source anew, for a driver that refuses the one that the program or the cache folder has.
+pub(crate) fn recompiled(
+    source: &Source,
+    capability: (u32, u32),
+    cache: Option<&Path>,
+) -> Result<Vec<u8>> {
+    compiled(source, &architecture(capability), cache)
+}
+
+fn compiled(source: &Source, architecture: &str, cache: Option<&Path>) -> Result<Vec<u8>> {
     let (image, _) = driver::compile(source, architecture)?;
-    if let Some(place) = place {
-        keep(&place, &image);
+    if let Some(folder) = cache {
+        keep(&place(folder, source, architecture), &image);
     }
-    Ok((image, Origin::Compiled))
+    Ok(image)
 }
 
 /// Where an image is kept: its name has the digest of everything that it is made from, the compiler's version too.

@@ -76,10 +76,21 @@ impl Gpu {
     ) -> Result<Gpu> {
         let images = images::images(sources, card.capability, cache.as_deref())?;
         let room = driver::shared_bytes(card.index)?;
-        let origin = images.iter().map(|(_, origin)| *origin).max().unwrap_or(Origin::Embedded);
+        let mut origin = Origin::Embedded;
         let mut functions = HashMap::new();
-        for (source, (image, _)) in sources.iter().zip(images) {
-            let module = Arc::new(Module::new(&context, &image)?);
+        for (source, (image, from)) in sources.iter().zip(images) {
+            let (module, from) = match Module::new(&context, &image) {
+                // It was made by another compiler than the one that is installed beside this driver.
+                Err(refused @ GpuError::Driver { .. }) if from != Origin::Compiled => {
+                    match images::recompiled(source, card.capability, cache.as_deref()) {
+                        Err(GpuError::NoCompiler) => return Err(refused),
+                        image => (Module::new(&context, &image?)?, Origin::Compiled),
+                    }
+                }
+                module => (module?, from),
+            };
+            origin = origin.max(from);
+            let module = Arc::new(module);
             // Cards differ in shared memory; a kernel that needs more has a smaller one beside it.
             for entry in source.kernels.iter().filter(|entry| entry.shared <= room) {
                 functions.insert(entry.name, module.function(entry.name, entry.shared)?);

@@ -36,7 +36,7 @@ enum Result {
 };
 
 // What `emulated_fail` may choose.
-enum Kind { FAIL_ALLOCATION = 0, FAIL_LAUNCH = 1, LOSE_DEVICE = 2, KINDS = 3 };
+enum Kind { FAIL_ALLOCATION = 0, FAIL_LAUNCH = 1, LOSE_DEVICE = 2, FAIL_IMAGE = 3, KINDS = 4 };
 
 namespace {
 
@@ -68,7 +68,7 @@ struct Device {
     Result lost = SUCCESS;
     int contexts = 0;
     size_t used = 0;
-    long calls_until_failure[KINDS] = {-1, -1, -1};
+    long calls_until_failure[KINDS] = {-1, -1, -1, -1};
     std::vector<std::shared_ptr<Stream>> streams;
 };
 
@@ -183,7 +183,7 @@ void emulated::add(u32 variant, const Kernel& kernel) { kernels()[variant][kerne
 extern "C" {
 
 // Lets the call number `calls` (from 0) of a kind fail on a device: 0 an allocation, 1 a launch, 2 a launch that takes
-// the device with it. A negative number takes it back.
+// the device with it, 3 an image that it refuses. A negative number takes it back.
 void emulated_fail(int ordinal, int kind, long calls) {
     Guard guard(lock);
     set_failure(ordinal, kind, calls);
@@ -356,7 +356,7 @@ int cuMemsetD8Async(u64 at, unsigned char value, size_t bytes, void* stream) {
 // An image is the text that the emulated compiler gives (nvrtc.cpp).
 int cuModuleLoadData(void** module, const void* image) {
     if (Result result = ready()) return result;
-    if (strncmp((const char*)image, "emulated ", 9) != 0) return INVALID_IMAGE;
+    if (fails(*current, FAIL_IMAGE) || strncmp((const char*)image, "emulated ", 9) != 0) return INVALID_IMAGE;
     return *module = new Module{current->variant}, SUCCESS;
 }
 int cuModuleUnload(void* module) {

@@ -1,11 +1,14 @@
 //! Failures of driver, card and compiler are errors of their own, and never numbers.
 
 use gpu::kernels::{NormOutput, RowNorm, norm};
-use gpu::{Arena, DeviceSlice, Gpu, GpuError, Staging, Survey, survey};
+use gpu::{Arena, DeviceSlice, Gpu, GpuError, Origin, Staging, Survey, survey};
 
 use gpu_emulated::{Fault, OLD, SMALL};
 
 use crate::emulator;
+
+/// A card that no other test opens: a load of an image fails on it.
+const REFUSING: usize = 4;
 
 /// A norm of ones: a step with an upload, a launch and a read-out.
 fn step(gpu: &Gpu) -> Result<Vec<f32>, GpuError> {
@@ -76,7 +79,7 @@ fn a_cache_folder_is_used_and_not_needed() {
         return;
     };
     let folder = tempfile::tempdir().expect("a folder for the test");
-    let options = |cache| gpu::GpuOptions { cache: Some(cache), ..emulator.options(0) };
+    let options = |cache| gpu::GpuOptions { cache: Some(cache), ..emulator.options(REFUSING) };
     let cache = folder.path().join("kernels");
     for _ in 0..2 {
         Gpu::open(&options(cache.clone())).expect("the card opens");
@@ -89,6 +92,15 @@ fn a_cache_folder_is_used_and_not_needed() {
     }
     let gpu = Gpu::open(&options(cache.clone())).expect("the card opens");
     assert_eq!(step(&gpu), Ok(vec![1.0; 64]));
+    // So is one that the driver refuses; a compiled one that it refuses is an error.
+    assert_eq!(Gpu::open(&options(cache.clone())).expect("the card opens").origin(), Origin::Cached);
+    emulator.fail(REFUSING, Fault::Image, 0);
+    let gpu = Gpu::open(&options(cache.clone())).expect("the card opens");
+    assert_eq!(gpu.origin(), Origin::Compiled);
+    assert_eq!(step(&gpu), Ok(vec![1.0; 64]));
+    emulator.fail(REFUSING, Fault::Image, 0);
+    let error = Gpu::open(&emulator.options(REFUSING)).expect_err("the driver takes no image");
+    assert!(matches!(&error, GpuError::Driver { call: "cuModuleLoadData", .. }), "{error}");
     // A folder that cannot be made: each start compiles.
     let file = folder.path().join("file");
     std::fs::write(&file, "").expect("it can be written");
