@@ -147,6 +147,11 @@ fn openai_chats_and_completions() {
 }
 
 #[test]
+fn openai_responses() {
+    runs("responses.py", writers, &WRITERS);
+}
+
+#[test]
 fn recipes_of_the_wires() {
     runs("compat.py", reward_model, &["rm"]);
 }

@@ -29,6 +29,8 @@ pub enum Harmless {
     Empty,
     /// A list of `text` only.
     Text,
+    /// This text.
+    Exactly(&'static str),
 }
 
 impl Harmless {
@@ -47,6 +49,7 @@ impl Harmless {
                     Value::Null | Value::Bool(_) | Value::Number(_) => false,
                 },
                 Harmless::Text => *value == serde_json::json!(["text"]),
+                Harmless::Exactly(text) => value == text,
             }
     }
 }

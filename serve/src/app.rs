@@ -12,7 +12,7 @@ use utoipa_actix_web::service_config::ServiceConfig;
 use utoipa_swagger_ui::{Config as SwaggerConfig, SwaggerUi};
 
 use crate::compat::openai_batches::{batches, files};
-use crate::compat::openai_chat::completions;
+use crate::compat::openai_chat::{completions, responses};
 use crate::compat::shared::error_bodies::{
     ClassifyFailure, DetailError, RerankFailure, SglangError, TeiError, VllmError,
 };
@@ -67,6 +67,7 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(score::score)
         .service(chat::chat_completions)
         .service(completions::completions)
+        .service(responses::responses)
         .service(decisions::decisions)
         .service(decisions::systemone)
         .service(openrlhf::get_reward)

@@ -205,6 +205,18 @@ impl ApiError {
         Self { param: Some(shortened(param.into())), ..self }
     }
 
+    /// Renames the path, also where the message begins with it.
+    #[must_use]
+    pub(crate) fn moved(self, rename: impl FnOnce(&str) -> String) -> Self {
+        let Some(old) = &self.param else {
+            return self;
+        };
+        let new = rename(old);
+        let rest = self.message.strip_prefix(old.as_str());
+        let message = rest.map_or_else(|| self.message.clone(), |rest| format!("{new}{rest}"));
+        Self { message, param: Some(new), ..self }
+    }
+
     /// Adds the cause for the log.
     #[must_use]
     pub fn because(self, cause: impl fmt::Display) -> Self {

@@ -63,7 +63,7 @@ impl Scope {
         match path {
             "/" | "/health" | "/healthz" | "/livez" | "/readyz" | "/openapi.json" | "/docs"
             | "/v1/models" | "/v1/keys" | "/info" => &[],
-            "/v1/chat/completions" | "/v1/completions" => &[Scope::Generate],
+            "/v1/chat/completions" | "/v1/completions" | "/v1/responses" => &[Scope::Generate],
             "/v1/load_lora_adapter" | "/v1/unload_lora_adapter" => &[Scope::Admin],
             "/metrics" => &[Scope::Metrics],
             "/v1/files" | "/v1/batches" => &[Scope::Score, Scope::Generate],

@@ -13,7 +13,7 @@ const WITH_TOOLS: &str = r"{%- if tools %}{{- '<|im_start|>system\n' + (tools | 
 {%- endfor %}
 {%- if add_generation_prompt %}{{- '<|im_start|>assistant\n' }}{%- endif %}";
 
-fn with_tools() -> Serving {
+pub(crate) fn with_tools() -> Serving {
     changed(
         |folder| {
             let file = folder.join("chat_template.jinja");

@@ -6,7 +6,7 @@ use std::io::{Read as _, Write as _};
 use serde_json::{Value, json};
 
 use crate::harness::eventually;
-use crate::serving::{Serving, changed, chunks, good, lengthen, question, refused, tiny};
+use crate::serving::{Serving, changed, chunks, good, question, refused, tiny, without_end};
 
 /// Removes the fields that differ between replies.
 fn stable(reply: &Value) -> Value {
@@ -39,18 +39,24 @@ fn reply_does_not_depend_on_concurrent_requests() {
 
 /// A server whose generations take long unless they are cancelled.
 fn endless() -> Serving {
-    changed(|folder| lengthen(folder, 100_000), |_| ())
+    changed(without_end, |_| ())
 }
 
 fn endless_question() -> Value {
-    question(&json!({"max_tokens": 90_000, "ignore_eos": true, "n": 2, "stream": true,
-        "stop": "never to be seen"}))
+    question(&json!({"max_tokens": 90_000, "n": 2, "stream": true, "stop": "never to be seen"}))
 }
 
-fn start(serving: &Serving, body: &Value) -> std::net::TcpStream {
+/// Requests of two routes whose answers take long.
+fn endless_requests() -> [(&'static str, Value); 2] {
+    let input = json!({"model": "tiny", "input": "Hi", "max_output_tokens": 90_000,
+        "stream": true});
+    [("/v1/chat/completions", endless_question()), ("/v1/responses", input)]
+}
+
+fn start(serving: &Serving, path: &str, body: &Value) -> std::net::TcpStream {
     let body = body.to_string();
     let head = format!(
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
     let mut stream = serving.server.connect();
@@ -66,27 +72,28 @@ fn is_idle(serving: &Serving) -> bool {
 
 #[test]
 fn disconnect_cancels_its_generation() {
-    let serving = endless();
-    let mut stream = start(&serving, &endless_question());
-    let mut first = [0; 2000];
-    stream.read_exact(&mut first).expect("a stream begins");
-    assert!(first.starts_with(b"HTTP/1.1 200"));
-    assert!(!is_idle(&serving));
-    drop(stream);
-    eventually("the generation is cancelled", || is_idle(&serving));
-    serving.server.settles();
-    assert!(serving.server.metric("tribunal_cancelled_requests_total") > 0.0);
-    let mut whole = endless_question();
-    whole["stream"] = json!(false);
-    drop(start(&serving, &whole));
-    eventually("the generation is cancelled", || is_idle(&serving));
-    serving.server.settles();
+    for (path, mut body) in endless_requests() {
+        let serving = endless();
+        let mut stream = start(&serving, path, &body);
+        let mut first = [0; 2000];
+        stream.read_exact(&mut first).expect("a stream begins");
+        assert!(first.starts_with(b"HTTP/1.1 200"), "{path}");
+        assert!(!is_idle(&serving), "{path}");
+        drop(stream);
+        eventually("the generation is cancelled", || is_idle(&serving));
+        serving.server.settles();
+        assert!(serving.server.metric("tribunal_cancelled_requests_total") > 0.0, "{path}");
+        body["stream"] = json!(false);
+        drop(start(&serving, path, &body));
+        eventually("the generation is cancelled", || is_idle(&serving));
+        serving.server.settles();
+    }
 }
 
 #[test]
 fn slow_reader_delays_no_other_client() {
     let serving = endless();
-    let slow = start(&serving, &endless_question());
+    let slow = start(&serving, "/v1/chat/completions", &endless_question());
     eventually("it is running", || !is_idle(&serving));
     for _ in 0..3 {
         good(&serving.chat(&question(&json!({}))));
@@ -98,21 +105,22 @@ fn slow_reader_delays_no_other_client() {
 
 #[test]
 fn unfinished_text_at_the_deadline_is_504() {
-    let serving = changed(
-        |folder| lengthen(folder, 100_000),
-        |config| config.deadline = std::time::Duration::from_millis(300),
-    );
-    let mut body = endless_question();
-    body["stream"] = json!(false);
-    refused(&serving.chat(&body), 504, "deadline_passed", "");
-    eventually("the generation is cancelled", || is_idle(&serving));
-    serving.server.settles();
+    let serving = changed(without_end, |config| {
+        config.deadline = std::time::Duration::from_millis(300);
+    });
+    for (path, mut body) in endless_requests() {
+        body["stream"] = json!(false);
+        let reply = serving.server.post(path, body.to_string());
+        refused(&reply, 504, "deadline_passed", "");
+        eventually("the generation is cancelled", || is_idle(&serving));
+        serving.server.settles();
+    }
 }
 
 #[test]
 fn full_queue_is_503_with_retry_after() {
-    let serving = changed(|folder| lengthen(folder, 100_000), |config| config.queue_tokens = 200);
-    let held = start(&serving, &endless_question());
+    let serving = changed(without_end, |config| config.queue_tokens = 200);
+    let held = start(&serving, "/v1/chat/completions", &endless_question());
     eventually("it is running", || !is_idle(&serving));
     let many = question(&json!({"n": 10, "max_tokens": 1}));
     let reply = serving.chat(&many);
@@ -192,6 +200,9 @@ fn failed_model_gives_an_error() {
     let error = last.strip_prefix("event: error\ndata: ").expect(last);
     let error: Value = serde_json::from_str(error).expect("JSON");
     assert_eq!(error["error"]["code"], "internal_error");
+    let reply = serving.responses(&json!({"model": "tiny", "input": "Hi", "stream": true}));
+    let error = crate::responses::events(&reply).pop().expect("an event");
+    assert_eq!((&error["type"], &error["code"]), (&json!("error"), &json!("internal_error")));
     serving.server.settles();
 }
 

@@ -171,8 +171,10 @@ fn scopes_limit_what_a_key_may_call() {
     let load = server.send("POST", "/v1/load_lora_adapter", &headers, "{}");
     assert_eq!(load.status, 403, "{}", load.text);
     assert!(load.text.contains("scope 'admin'"), "{}", load.text);
-    let chat = server.send("POST", "/v1/chat/completions", &headers, "{}");
-    assert!(chat.text.contains("scope 'generate'"), "{}", chat.text);
+    for path in ["/v1/chat/completions", "/v1/completions", "/v1/responses"] {
+        let reply = server.send("POST", path, &headers, "{}");
+        assert!(reply.text.contains("scope 'generate'"), "{path}: {}", reply.text);
+    }
 }
 
 #[test]

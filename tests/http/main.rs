@@ -22,6 +22,7 @@ mod models_route;
 mod playground;
 mod programs;
 mod request_cost;
+mod responses;
 mod scorers;
 mod serving;
 mod signing;

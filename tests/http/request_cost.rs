@@ -76,6 +76,7 @@ fn a_query_longer_than_the_context_is_refused_before_it_is_encoded() {
     for (path, body, status) in [
         ("/v1/completions", json!({ "model": "chat", "prompt": query }), 422),
         ("/v1/chat/completions", json!({ "model": "chat", "messages": turns }), 422),
+        ("/v1/responses", json!({ "model": "chat", "input": query }), 422),
         ("/tokenize", json!({ "model": "chat", "prompt": query }), 400),
         ("/classify", json!({ "model": "rm", "input": query }), 400),
         ("/pooling", json!({ "model": "rm", "input": [query] }), 400),
@@ -255,6 +256,7 @@ fn many_small_values_are_refused_by_the_memory_they_parse_into() {
         ("/rerank", format!(r#"{{"model":"math","query":"a","documents":{}}}"#, list("\"\""))),
         ("/aggregate_metrics", format!(r#"{{"verify_responses":{}}}"#, list("{}"))),
         ("/v1/chat/completions", format!(r#"{{"model":"math","messages":{}}}"#, list("[]"))),
+        ("/v1/responses", format!(r#"{{"model":"math","input":{}}}"#, list("{}"))),
     ] {
         let reply = server.post(path, body);
         assert_eq!(reply.status, 413, "{path}: {}", reply.text);

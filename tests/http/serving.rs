@@ -82,16 +82,31 @@ pub(crate) fn tiny() -> Serving {
 
 /// Sets the context length of the model in a folder.
 pub(crate) fn lengthen(folder: &Path, positions: usize) {
-    let path = folder.join("config.json");
+    edit(folder, "config.json", |config| config["max_position_embeddings"] = json!(positions));
+}
+
+/// Gives the model in a folder a long context and no token that ends a text.
+pub(crate) fn without_end(folder: &Path) {
+    lengthen(folder, 100_000);
+    edit(folder, "generation_config.json", |config| config["eos_token_id"] = json!([]));
+    edit(folder, "tokenizer_config.json", |config| config["eos_token"] = Value::Null);
+}
+
+fn edit(folder: &Path, file: &str, change: impl FnOnce(&mut Value)) {
+    let path = folder.join(file);
     let text = std::fs::read_to_string(&path).expect("it was made");
     let mut config: Value = serde_json::from_str(&text).expect("JSON");
-    config["max_position_embeddings"] = json!(positions);
+    change(&mut config);
     std::fs::write(&path, config.to_string()).expect("the folder is ours");
 }
 
 impl Serving {
     pub(crate) fn chat(&self, body: &Value) -> Reply {
         self.server.post("/v1/chat/completions", body.to_string())
+    }
+
+    pub(crate) fn responses(&self, body: &Value) -> Reply {
+        self.server.post("/v1/responses", body.to_string())
     }
 
     pub(crate) fn completions(&self, body: &Value) -> Reply {

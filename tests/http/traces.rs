@@ -201,6 +201,8 @@ fn generations_have_their_prefill_and_decode() {
     let of_generation = ["decode", "generate", "parse", "prefill", "read"];
     check("/v1/chat/completions", &question(&json!({})), &of_generation);
     check("/v1/chat/completions", &question(&json!({ "stream": true })), &of_generation);
+    let input = json!({ "model": "tiny", "input": "Hi", "max_output_tokens": 4, "stream": true });
+    check("/v1/responses", &input, &of_generation);
     check("/v1/completions", &beginning(&json!({ "n": 3 })), &of_generation);
     let scoring =
         json!({ "model": "tiny", "query": "a", "items": ["b"], "label_token_ids": [1, 2] });

@@ -56,10 +56,11 @@ const LINE_MARGIN: usize = 64 << 10;
 const REMEMBERED_SECONDS: u64 = record::MOST_SECONDS;
 
 /// The routes that a line may name.
-pub(crate) const ENDPOINTS: [&str; 15] = [
+pub(crate) const ENDPOINTS: [&str; 16] = [
     "/v1/score",
     "/v1/chat/completions",
     "/v1/completions",
+    "/v1/responses",
     "/v1/decisions",
     "/v1/systemone",
     "/v1/embeddings",

@@ -6,9 +6,10 @@ use super::words::Words;
 use crate::harness::{Server, eventually};
 use crate::limits::half_a_request;
 
-const WIRES: [(&str, u16, Words); 25] = [
+const WIRES: [(&str, u16, Words); 26] = [
     ("/v1/score", 503, Words::Own),
     ("/v1/chat/completions", 503, Words::Own),
+    ("/v1/responses", 503, Words::Own),
     ("/v1/decisions", 503, Words::Own),
     ("/v1/fine_tuning/alpha/graders/run", 429, Words::Own),
     ("/v1/fine_tuning/alpha/graders/validate", 429, Words::Own),
@@ -67,6 +68,7 @@ fn client_above_its_rate_is_refused() {
     let server = Server::configured("", |config| config.client_requests = 1);
     let statuses = [
         ("/v1/score", 429),
+        ("/v1/responses", 429),
         ("/v1/fine_tuning/alpha/graders/run", 429),
         ("/get_reward", 503),
         ("/classify", 503),

@@ -228,6 +228,16 @@ fn others() -> Vec<Wire> {
             )
         },
         Wire {
+            required: &["input"],
+            typed: &["input", "instructions", "text", "metadata"],
+            ..wire(
+                "/v1/responses",
+                json!({ "model": "chat", "input": [{ "role": "user", "content": "a" }],
+                    "max_output_tokens": 4 }),
+                OWN,
+            )
+        },
+        Wire {
             required: &["grader", "model_sample"],
             typed: &["grader", "model_sample"],
             named: Named::Nowhere,

@@ -121,6 +121,12 @@ pub(super) const PROOFS: &[Proof] = &[
     Proof::of("generated", GENERATED, "tests/clients/generated.py", Against::Program),
     Proof::of("dashboard", DASHBOARD, "tests/clients/dashboard.py", Against::Program),
     Proof::of("chat", OPENAI, "tests/clients/chat.py", Against::Served(ServerKind::Writer)),
+    Proof::of(
+        "responses",
+        OPENAI,
+        "tests/clients/responses.py",
+        Against::Served(ServerKind::Writer),
+    ),
     Proof::of("recipes", OPENAI, "tests/clients/compat.py", Against::Served(ServerKind::Reward)),
     Proof::of(
         "verifiers",

@@ -2,6 +2,7 @@
 //! streamed. The chat route is in [`super::shared_routes`], because NIM has it too.
 
 pub(crate) mod completions;
+pub(crate) mod responses;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

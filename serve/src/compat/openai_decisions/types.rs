@@ -1,16 +1,15 @@
 //! OpenAI's Decisions, as `openai` 3.52.0 for Python has them.
 
 use std::fmt;
-use std::marker::PhantomData;
 
 use openapi::object;
-use serde::de::value::SeqAccessDeserializer;
-use serde::de::{SeqAccess, Visitor};
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use crate::compat::shared::decisions::text::TextOrJson;
 use crate::compat::shared::decisions::types::{AnswerNotes, DecisionNotes};
+use crate::compat::shared::text_or_list::{self, TextOrList};
 
 /// Most characters of a `prompt_cache_key`.
 pub(crate) const MAX_PROMPT_CACHE_KEY_CHARS: usize = 64;
@@ -402,58 +401,20 @@ pub(crate) struct DecisionOutputTokens {
 
 impl<'de> Deserialize<'de> for DecisionInput {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let visitor = TextOrList::new("a text or a list of messages and calls");
-        Ok(match deserializer.deserialize_any(visitor)? {
-            Either::Text(text) => Self::Text(text),
-            Either::List(items) => Self::Items(items),
+        let expected = "a text or a list of messages and calls";
+        Ok(match text_or_list::read(deserializer, expected)? {
+            TextOrList::Text(text) => Self::Text(text),
+            TextOrList::List(items) => Self::Items(items),
         })
     }
 }
 
 impl<'de> Deserialize<'de> for DecisionContent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let visitor = TextOrList::new("a text or a list of parts");
-        Ok(match deserializer.deserialize_any(visitor)? {
-            Either::Text(text) => Self::Text(text),
-            Either::List(parts) => Self::Parts(parts),
+        Ok(match text_or_list::read(deserializer, "a text or a list of parts")? {
+            TextOrList::Text(text) => Self::Text(text),
+            TextOrList::List(parts) => Self::Parts(parts),
         })
-    }
-}
-
-enum Either<T> {
-    Text(String),
-    List(Vec<T>),
-}
-
-/// Deserialises text or a list of `T`, with an error that names what was expected.
-struct TextOrList<T> {
-    expected: &'static str,
-    items: PhantomData<T>,
-}
-
-impl<T> TextOrList<T> {
-    fn new(expected: &'static str) -> Self {
-        Self { expected, items: PhantomData }
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for TextOrList<T> {
-    type Value = Either<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.expected)
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Either<T>, E> {
-        Ok(Either::Text(text.to_owned()))
-    }
-
-    fn visit_string<E>(self, text: String) -> Result<Either<T>, E> {
-        Ok(Either::Text(text))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Either<T>, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Either::List)
     }
 }
 

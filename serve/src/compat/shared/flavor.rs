@@ -44,6 +44,7 @@ impl ApiFlavor {
             "/v1/score"
             | "/v1/chat/completions"
             | "/v1/completions"
+            | "/v1/responses"
             | "/v1/decisions"
             | "/v1/systemone"
             | "/v1/models"

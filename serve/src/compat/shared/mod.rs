@@ -1,7 +1,8 @@
 //! What several interfaces use: text generation ([`generation`]), token sequences for a head
 //! ([`pooling`], [`pairs`], [`next_token`]), typed questions ([`decisions`]), the scorer or model
-//! that a URL names ([`target`]), splitting of rendered text ([`chat_split`]), and error replies
-//! ([`ApiFlavor`], [`error_bodies`], [`responses`]).
+//! that a URL names ([`target`]), splitting of rendered text ([`chat_split`]), values that are
+//! text or a list ([`text_or_list`]), and error replies ([`ApiFlavor`], [`error_bodies`],
+//! [`responses`]).
 
 pub(crate) mod base64;
 pub(crate) mod chat_split;
@@ -16,6 +17,7 @@ pub(crate) mod pooling;
 pub(crate) mod responses;
 pub(crate) mod rewards;
 pub(crate) mod target;
+pub(crate) mod text_or_list;
 
 use actix_web::web::Payload;
 use actix_web::{HttpRequest, HttpResponse};

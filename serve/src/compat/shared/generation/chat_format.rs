@@ -149,23 +149,23 @@ impl ReplyFormat for ChatFormat {
         (0..self.choices.len()).map(role).collect()
     }
 
-    fn piece(&mut self, sequence: usize, piece: TextDelta) -> Option<ChatChunk> {
+    fn piece(&mut self, sequence: usize, piece: TextDelta) -> Vec<ChatChunk> {
         let held = &mut self.choices[sequence];
         held.tokens.extend(piece.tokens);
         let text = held.separator.push(piece.text);
         if text.is_empty() {
-            return None;
+            return Vec::new();
         }
         let tokens = std::mem::take(&mut held.tokens);
-        Some(self.chunk(vec![ChunkChoice {
+        vec![self.chunk(vec![ChunkChoice {
             index: sequence as u64,
             delta: Delta { content: Some(text), ..Delta::default() },
             logprobs: self.logprobs(&tokens),
             finish_reason: None,
-        }]))
+        }])]
     }
 
-    fn end(&mut self, sequence: usize, piece: TextDelta, finish: &FinishReason) -> ChatChunk {
+    fn end(&mut self, sequence: usize, piece: TextDelta, finish: &FinishReason) -> Vec<ChatChunk> {
         let held = &mut self.choices[sequence];
         held.tokens.extend(piece.tokens);
         let tokens = std::mem::take(&mut held.tokens);
@@ -179,7 +179,7 @@ impl ReplyFormat for ChatFormat {
         };
         let calls = ended.calls.map(|calls| calls.into_iter().enumerate().map(call).collect());
         let logprobs = self.logprobs(&tokens).filter(|list| !list.content.is_empty());
-        self.chunk(vec![ChunkChoice {
+        vec![self.chunk(vec![ChunkChoice {
             index: sequence as u64,
             delta: Delta {
                 role: None,
@@ -188,10 +188,10 @@ impl ReplyFormat for ChatFormat {
             },
             logprobs,
             finish_reason: Some(ended.reason.to_owned()),
-        }])
+        }])]
     }
 
-    fn usage(&self, usage: GenerationUsage, extension: GenerationExtension) -> ChatChunk {
+    fn usage(&mut self, usage: GenerationUsage, extension: GenerationExtension) -> ChatChunk {
         ChatChunk { usage: Some(usage), tribunal: Some(extension), ..self.chunk(Vec::new()) }
     }
 }

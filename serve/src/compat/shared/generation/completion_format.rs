@@ -169,9 +169,9 @@ impl ReplyFormat for CompletionFormat {
         echoed.into_iter().map(open).collect()
     }
 
-    fn piece(&mut self, sequence: usize, piece: TextDelta) -> Option<CompletionResponse> {
+    fn piece(&mut self, sequence: usize, piece: TextDelta) -> Vec<CompletionResponse> {
         let choice = self.choice(sequence, &piece, None);
-        Some(self.reply(vec![choice]))
+        vec![self.reply(vec![choice])]
     }
 
     fn end(
@@ -179,12 +179,16 @@ impl ReplyFormat for CompletionFormat {
         sequence: usize,
         piece: TextDelta,
         finish: &FinishReason,
-    ) -> CompletionResponse {
+    ) -> Vec<CompletionResponse> {
         let choice = self.choice(sequence, &piece, Some(finish));
-        self.reply(vec![choice])
+        vec![self.reply(vec![choice])]
     }
 
-    fn usage(&self, usage: GenerationUsage, extension: GenerationExtension) -> CompletionResponse {
+    fn usage(
+        &mut self,
+        usage: GenerationUsage,
+        extension: GenerationExtension,
+    ) -> CompletionResponse {
         CompletionResponse {
             usage: Some(usage),
             tribunal: Some(extension),

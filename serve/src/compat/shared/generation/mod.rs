@@ -22,10 +22,11 @@ mod stream;
 mod tool_calls;
 pub(crate) mod types;
 
-pub(crate) use chat::{Rendering, chat, render_aside};
+pub(crate) use chat::{PreparedChat, Rendering, chat, render_aside};
 pub(crate) use chat_format::ChatFormat;
 pub(crate) use completion::completion;
 pub(crate) use completion_format::CompletionFormat;
+pub(crate) use continuation::TextDelta;
 pub(crate) use prepared::PreparedRequest;
 pub(crate) use run::{Generated, ReplyFormat, RunningGeneration, answer};
 pub(crate) use stream::stream;

@@ -7,7 +7,9 @@ use engine::sampling::Constraint;
 use engine::{
     FinishReason, Request, RequestEvent, RequestOutput, Revisions, SampledToken, Task, Ticket,
 };
+use openapi::ErrorBody;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::continuation::{Continuation, TextDelta};
 use super::prepared::PreparedRequest;
@@ -28,18 +30,31 @@ pub(crate) trait ReplyFormat {
     /// A chunk of a stream.
     type Chunk: Serialize;
 
+    /// The event after the last chunk; empty without one.
+    const LAST_EVENT: &'static [u8] = b"data: [DONE]\n\n";
+
+    /// Returns the name of a chunk's event; `None` for events without a name.
+    fn event_name(_chunk: &Self::Chunk) -> Option<&str> {
+        None
+    }
+
     /// Returns the first chunks of a stream.
     fn opening(&mut self) -> Vec<Self::Chunk>;
 
-    /// Returns the chunk of further text of a sequence; `None` while the text may be part of a tool
+    /// Returns the chunks of further text of a sequence; none while the text may be part of a tool
     /// call.
-    fn piece(&mut self, sequence: usize, piece: TextDelta) -> Option<Self::Chunk>;
+    fn piece(&mut self, sequence: usize, piece: TextDelta) -> Vec<Self::Chunk>;
 
-    /// Returns the chunk of a sequence's last text and its finish reason.
-    fn end(&mut self, sequence: usize, piece: TextDelta, finish: &FinishReason) -> Self::Chunk;
+    /// Returns the chunks of a sequence's last text and its finish reason.
+    fn end(&mut self, sequence: usize, piece: TextDelta, finish: &FinishReason) -> Vec<Self::Chunk>;
 
     /// Returns the chunk of the usage.
-    fn usage(&self, usage: GenerationUsage, extension: GenerationExtension) -> Self::Chunk;
+    fn usage(&mut self, usage: GenerationUsage, extension: GenerationExtension) -> Self::Chunk;
+
+    /// Returns the data of an `error` event, which ends a stream that has begun.
+    fn failure(&mut self, error: ErrorBody) -> Value {
+        json!(error)
+    }
 }
 
 /// A finished sequence.

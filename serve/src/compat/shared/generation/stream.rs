@@ -30,7 +30,7 @@ pub(crate) fn stream<W: ReplyFormat>(
     permit: Permit,
     state: Data<State>,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    let opening = format.opening().iter().map(data).collect();
+    let opening = format.opening().iter().map(data::<W>).collect();
     let streaming = Streaming {
         format,
         running,
@@ -74,18 +74,20 @@ impl<W: ReplyFormat> Streaming<W> {
             }
             match self.running.next(&self.prepared).await {
                 Ok(Some(GenerationEvent::TextDelta(sequence, piece))) => {
-                    let chunk = self.format.piece(sequence, piece);
-                    self.waiting.extend(chunk.as_ref().map(data));
+                    let chunks = self.format.piece(sequence, piece);
+                    self.waiting.extend(chunks.iter().map(data::<W>));
                 }
                 Ok(Some(GenerationEvent::End(sequence, piece, finish))) => {
-                    let chunk = self.format.end(sequence, piece, &finish);
-                    self.waiting.push_back(data(&chunk));
+                    let chunks = self.format.end(sequence, piece, &finish);
+                    self.waiting.extend(chunks.iter().map(data::<W>));
                 }
                 Ok(None) => {
                     self.end();
                 }
                 Err(error) => {
-                    self.waiting.push_back(failure(&error));
+                    log(&error);
+                    let body = self.format.failure(error.wire());
+                    self.waiting.push_back(event(Some("error"), &body));
                     self.ended = true;
                 }
             }
@@ -96,9 +98,11 @@ impl<W: ReplyFormat> Streaming<W> {
         if self.prepared.include_usage {
             let (usage, extension) = self.running.totals(&self.prepared);
             let chunk = self.format.usage(usage, extension);
-            self.waiting.push_back(data(&chunk));
+            self.waiting.push_back(data::<W>(&chunk));
         }
-        self.waiting.push_back(Bytes::from_static(b"data: [DONE]\n\n"));
+        if !W::LAST_EVENT.is_empty() {
+            self.waiting.push_back(Bytes::from_static(W::LAST_EVENT));
+        }
         self.ended = true;
     }
 }
@@ -122,18 +126,23 @@ impl Drop for Leaving {
     }
 }
 
-fn data(chunk: &impl Serialize) -> Bytes {
-    let json = serde_json::to_string(chunk).expect("chunks are texts and finite numbers");
-    format!("data: {json}\n\n").into()
+fn data<W: ReplyFormat>(chunk: &W::Chunk) -> Bytes {
+    event(W::event_name(chunk), chunk)
 }
 
-/// Formats an error after the first byte as an event, since the status is sent already.
-fn failure(error: &ApiError) -> Bytes {
+fn event(name: Option<&str>, data: &impl Serialize) -> Bytes {
+    let json = serde_json::to_string(data).expect("chunks are texts and finite numbers");
+    match name {
+        Some(name) => format!("event: {name}\ndata: {json}\n\n").into(),
+        None => format!("data: {json}\n\n").into(),
+    }
+}
+
+/// Logs an error after the first byte, whose status is sent already.
+fn log(error: &ApiError) {
     if let Some(cause) = error.log() {
         tracing::error!(cause, "a stream failed");
     }
     let status = error.status_code();
     tracing::debug!(status = status.as_u16(), "a stream ended in an error");
-    let json = serde_json::to_string(&error.wire()).expect("an error is texts");
-    format!("event: error\ndata: {json}\n\n").into()
 }

@@ -1,21 +1,20 @@
 //! Requests of `POST /v1/chat/completions`.
 
-use std::fmt;
-
 use openapi::object;
 use openapi::unused::{Harmless, Unused};
-use serde::de::value::SeqAccessDeserializer;
-use serde::de::{Error, SeqAccess, Visitor};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::generation::{generation_request, request_with, unused_by_both};
 use super::{Tool, ToolCall, ToolChoice};
+use crate::compat::shared::text_or_list::{self, TextOrList};
 
 generation_request! {
     /// A conversation to continue. Fields of OpenAI's, vLLM's and SGLang's interfaces that do not
     /// change the answer (`user`, `store`, `metadata`, …) are accepted too; others are refused.
+    #[derive(Default)]
     pub(crate) struct ChatRequest {
         /// Name of a model or an adapter, as listed by `GET /v1/models`.
         #[schema(example = "judge")]
@@ -157,29 +156,10 @@ impl ChatContent {
 
 impl<'de> Deserialize<'de> for ChatContent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ContentVisitor)
-    }
-}
-
-struct ContentVisitor;
-
-impl<'de> Visitor<'de> for ContentVisitor {
-    type Value = ChatContent;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text or a list of parts")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<ChatContent, E> {
-        Ok(ChatContent::Text(text.to_owned()))
-    }
-
-    fn visit_string<E>(self, text: String) -> Result<ChatContent, E> {
-        Ok(ChatContent::Text(text))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<ChatContent, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(ChatContent::Parts)
+        Ok(match text_or_list::read(deserializer, "a text or a list of parts")? {
+            TextOrList::Text(text) => ChatContent::Text(text),
+            TextOrList::List(parts) => ChatContent::Parts(parts),
+        })
     }
 }
 

@@ -5,11 +5,12 @@ use std::fmt;
 
 use openapi::unused::{Harmless, Unused};
 use openapi::{Priority, object};
-use serde::de::value::SeqAccessDeserializer;
-use serde::de::{Error, SeqAccess, Unexpected, Visitor};
+use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
+
+use crate::compat::shared::text_or_list::{self, TextOrList};
 
 /// Most continuations of a prompt.
 pub(crate) const MAX_CONTINUATIONS: u64 = 128;
@@ -248,25 +249,10 @@ impl Texts {
 
 impl<'de> Deserialize<'de> for Texts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextsVisitor)
-    }
-}
-
-struct TextsVisitor;
-
-impl<'de> Visitor<'de> for TextsVisitor {
-    type Value = Texts;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text or a list of texts")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Texts, E> {
-        Ok(Texts::One(text.to_owned()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Texts, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Texts::Many)
+        Ok(match text_or_list::read(deserializer, "a text or a list of texts")? {
+            TextOrList::Text(text) => Texts::One(text),
+            TextOrList::List(texts) => Texts::Many(texts),
+        })
     }
 }
 

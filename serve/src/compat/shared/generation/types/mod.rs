@@ -20,6 +20,6 @@ pub(crate) use completions::{
 pub(crate) use generation::{
     Generation, GenerationDigests, GenerationExtension, GenerationUsage, MAX_CONTINUATIONS,
     MAX_STOP_CHARS, MAX_STOPS, MAX_TOP_LOGPROBS, PromptTokensDetails, ResponseFormat, ResponseKind,
-    StreamOptions, StructuredOutputs, Texts, Urgency, biases,
+    SchemaFormat, StreamOptions, StructuredOutputs, Texts, Urgency, biases,
 };
 pub(crate) use tools::{FunctionCall, FunctionDefinition, Tool, ToolCall, ToolChoice, ToolKind};
