@@ -97,31 +97,45 @@ fn reply_has_openai_shape() {
     assert_eq!(reply["tribunal"]["digests"]["model"], *serving.host.digest);
 }
 
-#[test]
-fn requests_equal_their_chats() {
-    let serving = with_tools();
+/// Requests and the chats that they stand for.
+fn options() -> Vec<(Value, Value)> {
+    let form = json!({"type": "json_schema", "name": "n", "schema": schema()});
+    let named = json!({"name": "n", "schema": schema()});
+    let mut tool = function("f");
+    let inner = json!({"name": "f", "parameters": tool["parameters"].take()});
+    vec![
+        (json!({}), json!({})),
+        (json!({"temperature": 0}), json!({"temperature": 0})),
+        (json!({"top_p": 0.5, "seed": 7}), json!({"top_p": 0.5, "seed": 7})),
+        (
+            json!({"text": {"format": form}}),
+            json!({"response_format": {"type": "json_schema", "json_schema": named}}),
+        ),
+        (
+            json!({"text": {"format": {"type": "json_object"}}}),
+            json!({"response_format": {"type": "json_object"}}),
+        ),
+        (
+            json!({"tools": [function("f")], "tool_choice": "none"}),
+            json!({"tools": [{"type": "function", "function": inner}], "tool_choice": "none"}),
+        ),
+    ]
+}
+
+/// The same of inputs in items.
+fn conversations() -> Vec<(Value, Value)> {
     let call = |id: &str, arguments: &str| {
-        json!({"type": "function_call", "call_id": id, "name": "f", "arguments": arguments})
+        let fields = json!({"call_id": id, "name": "f", "arguments": arguments});
+        let mut item = json!({"type": "function_call", "status": "completed"});
+        item.as_object_mut().expect("fields").extend(fields.as_object().expect("fields").clone());
+        item
     };
     let chat_call = |id: &str, arguments: &str| {
         let function = json!({"name": "f", "arguments": arguments});
         json!({"id": id, "type": "function", "function": function})
     };
-    let mut named = function("f");
-    let inner = json!({"name": "f", "parameters": named["parameters"].take()});
-    let chat_tools = json!([{"type": "function", "function": inner}]);
-    let form = json!({"type": "json_schema", "name": "n", "schema": schema()});
-    let chat_form = json!({"type": "json_schema", "json_schema": {"name": "n", "schema": schema()}});
     let text = |kind: &str, text: &str| json!({"type": kind, "text": text});
-    let cases = [
-        (json!({}), json!({})),
-        (json!({"temperature": 0}), json!({"temperature": 0})),
-        (json!({"top_p": 0.5, "seed": 7}), json!({"top_p": 0.5, "seed": 7})),
-        (json!({"text": {"format": form}}), json!({"response_format": chat_form})),
-        (
-            json!({"text": {"format": {"type": "json_object"}}}),
-            json!({"response_format": {"type": "json_object"}}),
-        ),
+    vec![
         (
             json!({"instructions": "Be brief.", "input": [
                 {"role": "developer", "content": "No jokes."},
@@ -142,7 +156,7 @@ fn requests_equal_their_chats() {
             ]}),
         ),
         (
-            json!({"tools": [function("f")], "input": [
+            json!({"input": [
                 {"role": "user", "content": "Is it?"},
                 {"role": "assistant", "content": "Let me see."},
                 call("1", "{\"x\": true}"),
@@ -153,7 +167,7 @@ fn requests_equal_their_chats() {
                 call("3", "{}"),
                 {"type": "function_call_output", "call_id": "3", "output": ""},
             ]}),
-            json!({"tools": chat_tools, "messages": [
+            json!({"messages": [
                 {"role": "user", "content": "Is it?"},
                 {"role": "assistant", "content": "Let me see.",
                     "tool_calls": [chat_call("1", "{\"x\": true}"), chat_call("2", "{}")]},
@@ -163,22 +177,22 @@ fn requests_equal_their_chats() {
                 {"role": "tool", "tool_call_id": "3", "content": ""},
             ]}),
         ),
-        (
-            json!({"tools": [function("f")], "tool_choice": "none"}),
-            json!({"tools": chat_tools, "tool_choice": "none"}),
-        ),
-    ];
-    for (more, chat_more) in cases {
+    ]
+}
+
+#[test]
+fn requests_equal_their_chats() {
+    let serving = with_tools();
+    for (more, chat_more) in options().into_iter().chain(conversations()) {
         let reply = good(&serving.responses(&request(&more)));
         let chat = good(&serving.chat(&question(&chat_more)));
         let [one, other] = [&reply, &chat].map(|reply| &reply["tribunal"]["digests"]);
         assert_eq!(one, other, "{more}");
-        let choice = &chat["choices"][0];
-        let text = &reply["output"][0]["content"][0]["text"];
-        assert_eq!(*text, choice["message"]["content"], "{more}");
+        let (item, choice) = (&reply["output"][0], &chat["choices"][0]);
+        assert_eq!(item["content"][0]["text"], choice["message"]["content"], "{more}");
         let is_cut = choice["finish_reason"] == "length";
         let status = if is_cut { "incomplete" } else { "completed" };
-        assert_eq!((&reply["status"], &reply["output"][0]["status"]), (&json!(status), &json!(status)));
+        assert_eq!([&reply["status"], &item["status"]], [status, status], "{more}");
         let reason = &reply["incomplete_details"]["reason"];
         assert_eq!(*reason == "max_output_tokens", is_cut, "{more}: {reason}");
         let [one, other] = [&reply["usage"]["output_tokens"], &chat["usage"]["completion_tokens"]];
@@ -197,7 +211,10 @@ fn joined(events: &[Value]) -> Value {
             "response.created" | "response.in_progress" => {
                 assert!(number < 2);
                 let reply = &event["response"];
-                assert_eq!((&reply["status"], &reply["output"]), (&json!("in_progress"), &json!([])));
+                assert_eq!(
+                    (&reply["status"], &reply["output"]),
+                    (&json!("in_progress"), &json!([]))
+                );
             }
             "response.output_item.added" => {
                 assert_eq!(at, Some(output.len()));
@@ -267,7 +284,10 @@ fn functions_are_called() {
         let [call] = &reply["output"].as_array().expect("a list")[..] else {
             panic!("{reply}");
         };
-        assert_eq!((&call["type"], &call["status"]), (&json!("function_call"), &json!("completed")));
+        assert_eq!(
+            (&call["type"], &call["status"]),
+            (&json!("function_call"), &json!("completed"))
+        );
         assert!(names.contains(&call["name"].as_str().expect("a name")), "{call}");
         let arguments: Value =
             serde_json::from_str(call["arguments"].as_str().expect("a text")).expect("JSON");
@@ -292,7 +312,8 @@ fn invalid_values_are_refused_by_path() {
     let item = |item: Value| json!({"input": [{"role": "user", "content": "x"}, item]});
     let part = |role: &str, part: Value| item(json!({"role": role, "content": [part]}));
     let call = |fields: Value| {
-        let mut call = json!({"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"});
+        let mut call =
+            json!({"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"});
         call.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         item(call)
     };

@@ -46,7 +46,8 @@ pub(crate) trait ReplyFormat {
     fn piece(&mut self, sequence: usize, piece: TextDelta) -> Vec<Self::Chunk>;
 
     /// Returns the chunks of a sequence's last text and its finish reason.
-    fn end(&mut self, sequence: usize, piece: TextDelta, finish: &FinishReason) -> Vec<Self::Chunk>;
+    fn end(&mut self, sequence: usize, piece: TextDelta, finish: &FinishReason)
+    -> Vec<Self::Chunk>;
 
     /// Returns the chunk of the usage.
     fn usage(&mut self, usage: GenerationUsage, extension: GenerationExtension) -> Self::Chunk;
