@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::RunError;
 use crate::files::{PartialFile, refuse_same_file};
+use crate::progress::TerminalBar;
 use crate::selection::Shard;
 
 /// The output of one shard and its manifest.
@@ -50,6 +51,8 @@ pub fn merge(parts: &[String], output: &str, options: &SinkOptions) -> Result<Me
     let names: Vec<String> = files.map(|file| file.display().to_string()).collect();
     let dataset = Dataset::open(&names, &SourceOptions::default())?;
     let mut sink = Sink::create(output, dataset.schema(), options)?;
+    let bar = TerminalBar::start("rows", dataset.rows(), false);
+    let count = bar.counter();
     for batch in dataset.batches() {
         let batch = batch?;
         if let Some(reject) = batch.rejects.first() {
@@ -57,7 +60,9 @@ pub fn merge(parts: &[String], output: &str, options: &SinkOptions) -> Result<Me
             return Err(RunError::Failed(format!("{file}:{row}: {reason}")));
         }
         sink.write(&batch.data)?;
+        count(batch.data.num_rows() as u64);
     }
+    drop(bar);
     let written = sink.finish()?;
     merge_rejects(&parts, target)?;
     let manifest = merged(&parts, &written.files, Time::now(started.elapsed()))?;

@@ -1,5 +1,5 @@
-//! Progress of a run of known length, on standard error: a bar on a terminal, a line every few seconds
-//! elsewhere.
+//! Progress of a run of known length, on standard error: a bar on a terminal; elsewhere a line every
+//! few seconds ([`ItemProgress`]) or nothing ([`TerminalBar`]).
 
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
@@ -9,6 +9,37 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 /// Time between lines where there is no terminal.
 pub(crate) const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// A bar on a terminal; nothing elsewhere. Removed on drop.
+pub struct TerminalBar(Option<ProgressBar>);
+
+impl TerminalBar {
+    /// Draws a bar over `all` items of the noun `what`. No bar is drawn if rows are printed on the same
+    /// terminal (`to_stdout`).
+    pub fn start(what: &'static str, all: u64, to_stdout: bool) -> Self {
+        let taken = to_stdout && std::io::stdout().is_terminal();
+        let drawn = std::io::stderr().is_terminal() && !taken;
+        Self(drawn.then(|| bar(Some(all)).with_message(what)))
+    }
+
+    /// Returns a function that adds items, on any thread.
+    pub fn counter(&self) -> impl Fn(u64) + Send + Sync + 'static {
+        let bar = self.0.clone();
+        move |n| {
+            if let Some(bar) = &bar {
+                bar.inc(n);
+            }
+        }
+    }
+}
+
+impl Drop for TerminalBar {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}
 
 /// Progress of a run.
 pub struct ItemProgress {

@@ -13,9 +13,11 @@ use std::time::Instant;
 use base::memory;
 use curation::filter::{FilterPlan, FilterReport, FilterResources, MEMORY_BYTES};
 use datasets::manifest::{Manifest, OutputFile, Time};
+use datasets::scan::ReadObserver;
 use datasets::sink::{self, SinkOptions, WrittenOutput};
 use datasets::source::{Dataset, InputDigest};
 use scoring::files::refuse_same_file;
+use scoring::progress::TerminalBar;
 
 pub(crate) use self::args::FilterArgs;
 use self::output::FilterOutput;
@@ -82,7 +84,10 @@ fn run_filter(
     // Inputs are hashed while they are read: the bytes are in memory then.
     let digests = output.is_file().then(|| std::thread::spawn(move || dataset.digests()));
     let sink = output.reject_sink();
+    let bar = TerminalBar::start("rows", plan.rows_to_read(), name == "-");
+    let plan = plan.observed_by(ReadObserver::new(bar.counter()));
     let report = plan.run(&mut output, sink)?;
+    drop(bar);
     let (written, rejects) = output.finish()?;
     let joined = digests.map(|digests| {
         let failed = |_| CliError::Failed("the inputs could not be hashed".to_owned());

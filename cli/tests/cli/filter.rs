@@ -98,6 +98,8 @@ fn streams_are_read_and_written() {
     )
     .ends(0);
     assert_eq!(ran.stdout, "{\"id\":0}\n{\"id\":1}\n");
+    // Standard error is no terminal, so that no bar is drawn.
+    assert!(!ran.stderr.contains("% rows"), "{}", ran.stderr);
     let ran = tribunal_reading(
         b"a,b\n1,x\n2,y\n",
         [

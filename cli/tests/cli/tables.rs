@@ -251,7 +251,9 @@ fn shards_merge_to_what_one_run_writes() {
         parts.reverse();
         let output = folder.name(&format!("merged.{format}"));
         let args = ["merge".to_owned(), "-o".to_owned(), output];
-        tribunal(args.iter().chain(&parts)).ends(0);
+        let ran = tribunal(args.iter().chain(&parts)).ends(0);
+        // Standard error is no terminal, so that no bar is drawn.
+        assert_eq!(ran.stderr.lines().count(), 2, "{}", ran.stderr);
         let read = |name: &str| folder.read(&format!("{name}.{format}"));
         assert!(read("merged") == read("whole"), "{format} in {count}");
         let rejects = |name: &str| folder.rows(&format!("{name}.{format}.rejects.jsonl"));

@@ -14,8 +14,7 @@ use super::{
     RejectSink, RowSink, lock,
 };
 use crate::minhash;
-use datasets::scan::Condition;
-use datasets::scan::Scan;
+use datasets::scan::{Condition, ReadObserver, Scan};
 use datasets::source::Dataset;
 use datasets::{DatasetError, RecordBatch, Result};
 use query::{QueryLimits, SelectedColumn, SqlEngine, SqlOption};
@@ -35,6 +34,7 @@ pub struct FilterPlan {
     selected: Option<Vec<SelectedColumn>>,
     ordering: Option<RowOrder>,
     output: Option<SchemaRef>,
+    observer: ReadObserver,
 }
 
 /// Rows of the last pass.
@@ -110,7 +110,21 @@ impl FilterPlan {
             selected,
             ordering,
             output,
+            observer: ReadObserver::default(),
         })
+    }
+
+    /// Rows that all passes read together, as far as the options tell: a query may read rows several
+    /// times, and a limit ends the last pass early.
+    pub fn rows_to_read(&self) -> u64 {
+        let passes = 1 + u64::from(self.near.is_some()) + u64::from(self.grouping.is_some());
+        self.dataset.rows() * passes
+    }
+
+    /// Sets the observer of the rows that the passes read.
+    #[must_use]
+    pub fn observed_by(self, observer: ReadObserver) -> Self {
+        Self { observer, ..self }
     }
 
     /// Runs the plan. Each unreadable row is passed to `rejects` once.
@@ -151,6 +165,7 @@ impl FilterPlan {
             conditions: self.conditions.clone(),
             columns,
             threads: self.resources.threads,
+            observer: self.observer.clone(),
         }
     }
 

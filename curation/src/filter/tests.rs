@@ -4,12 +4,16 @@ mod groups;
 mod near_duplicates;
 
 use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::groups::Band;
 use datasets::DatasetError;
 use datasets::json_text::json_lines;
+use datasets::scan::ReadObserver;
 use datasets::sink::{Sink, SinkOptions};
 use datasets::source::Dataset;
 use datasets::source::SourceOptions;
@@ -500,5 +504,39 @@ proptest! {
             found.push(lines);
         }
         prop_assert_eq!(&found[0], &found[1]);
+    }
+}
+
+/// Each pass reads each row once, whatever the conditions keep.
+#[test]
+fn observer_counts_the_rows_of_each_pass() {
+    let near = Dedupe::Near { by: vec!["Name".to_owned()], similarity: 0.9, words: 1 };
+    let band = Band::new(0.0, 1.0).expect("a band");
+    let group = GroupOptions {
+        by: "Name".to_owned(),
+        score: None,
+        prompt: None,
+        response: None,
+        operation: GroupOperation::PassRate { band, mark: 0.5, least: 1 },
+    };
+    let both = FilterOptions { dedupe: Some(near), group: Some(group), ..of("id < 9") };
+    let sorted = FilterOptions { order_by: Some("id DESC".to_owned()), ..of("id < 9") };
+    let sql = "SELECT count(*) FROM data".to_owned();
+    let sql = FilterOptions { sql: Some(sql), ..FilterOptions::default() };
+    let files = files(&rows(20));
+    for (options, expected) in [(of("id < 0"), 20), (sorted, 20), (both, 60), (sql, 20)] {
+        for dataset in &files.datasets {
+            let resources = resources(MEMORY_BYTES, &files.spill);
+            let plan = FilterPlan::new(dataset, options.clone(), resources).expect("it is valid");
+            assert_eq!(plan.rows_to_read(), expected, "{options:?}");
+            let count = Arc::new(AtomicU64::new(0));
+            let own = count.clone();
+            let on_read = move |rows| {
+                own.fetch_add(rows, Ordering::Relaxed);
+            };
+            let plan = plan.observed_by(ReadObserver::new(on_read));
+            plan.run(&mut CollectedLines::default(), Box::new(|_| Ok(()))).expect("it runs");
+            assert_eq!(count.load(Ordering::Relaxed), expected, "{options:?}");
+        }
     }
 }

@@ -7,6 +7,7 @@
 mod condition;
 mod ordered;
 
+use std::fmt;
 use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
@@ -42,6 +43,25 @@ pub struct Scan {
     pub columns: Option<Vec<usize>>,
     /// Number of reader threads.
     pub threads: usize,
+    /// Observer of the rows that are read.
+    pub observer: ReadObserver,
+}
+
+/// Observes how many rows a scan reads; the default observes nothing.
+#[derive(Clone, Default)]
+pub struct ReadObserver(Option<Arc<dyn Fn(u64) + Send + Sync>>);
+
+impl ReadObserver {
+    /// Calls `on_read` with each number of rows, on the threads that read them.
+    pub fn new(on_read: impl Fn(u64) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(on_read)))
+    }
+}
+
+impl fmt::Debug for ReadObserver {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("ReadObserver").field(&self.0.is_some()).finish()
+    }
 }
 
 /// Rows of a scan that meet every condition.
@@ -136,7 +156,7 @@ impl Scan {
     ) -> Result<()> {
         for batch in self.dataset.file_batches(file) {
             let batch = batch?;
-            ScanCounts::add(&counts.read, batch.data.num_rows());
+            self.count_read(counts, batch.data.num_rows());
             let data = self
                 .kept(batch.data, counts)
                 .map_err(|error| DatasetError::file(&batch.file, error_text(&error)))?;
@@ -146,6 +166,13 @@ impl Scan {
             }
         }
         Ok(())
+    }
+
+    fn count_read(&self, counts: &ScanCounts, rows: usize) {
+        ScanCounts::add(&counts.read, rows);
+        if let ReadObserver(Some(on_read)) = &self.observer {
+            on_read(rows as u64);
+        }
     }
 
     fn kept(
@@ -179,7 +206,7 @@ impl Scan {
             let rows = metadata.metadata().row_group(group).num_rows();
             usize::try_from(rows).unwrap_or(0)
         });
-        ScanCounts::add(&counts.read, rows.sum());
+        self.count_read(counts, rows.sum());
         let opened = File::open(input.path()).map_err(DatasetError::io("read", input.path()))?;
         let leaves = metadata.parquet_schema().clone();
         let projection = match &self.columns {
