@@ -1,7 +1,7 @@
 //! Examples for the OpenAPI document: bodies and parameters that a page can send as they stand.
 //!
-//! They work on a server without a configuration, but for a few routes that `tests/http/examples.rs`
-//! lists with what they need.
+//! They work on a server without a configuration, but for those that name what they need, which the
+//! descriptions of their operations repeat.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -12,6 +12,9 @@ const EXAMPLES: &str = include_str!("examples.json");
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RequestExample {
+    /// What a server must have beyond its defaults.
+    #[serde(default)]
+    needs: Option<String>,
     #[serde(default)]
     path: Map<String, Value>,
     #[serde(default)]
@@ -33,6 +36,11 @@ pub(crate) fn insert(document: &mut Value) {
             let parameters = operation["parameters"].as_array_mut().expect("parameters");
             let parameter = parameters.iter_mut().find(|parameter| parameter["name"] == *name);
             parameter.expect("the parameter is documented")["example"] = value;
+        }
+        if let Some(needs) = example.needs {
+            let description = operation["description"].as_str().map(|text| format!("{text}\n\n"));
+            let description = description.unwrap_or_default();
+            operation["description"] = format!("{description}The example needs {needs}.").into();
         }
         let content = operation["requestBody"]["content"].get_mut("application/json");
         content.expect("the body is documented")["example"] = example.body;

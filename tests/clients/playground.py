@@ -242,10 +242,9 @@ def check_all_documents(browser: Browser, binary: str, folder: pathlib.Path) -> 
             codes[name], text = documents.execute(name, **given)
             return text
 
-        for name in ["classify", "pooling", "predict", "info", "classify_texts", "embeddings", "list_files", "list_batches"]:
+        for name in ["classify", "pooling", "predict", "info", "classify_texts", "embeddings", "list_files", "list_batches",
+                     "load_lora_adapter", "unload_lora_adapter"]:
             execute(name)
-        execute("load_lora_adapter", body=json.dumps({"lora_name": "strict", "lora_path": "strict"}))
-        execute("unload_lora_adapter")
         file = re.search(r"file-[0-9a-z]+", execute("upload_file", file=requests)).group()
         for name in ["retrieve_file", "file_content"]:
             execute(name, parameters={"file_id": file})
