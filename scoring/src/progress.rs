@@ -23,7 +23,7 @@ impl TerminalBar {
     }
 
     /// Returns a function that adds items, on any thread.
-    pub fn counter(&self) -> impl Fn(u64) + Send + Sync + 'static {
+    pub fn counter(&self) -> impl Fn(u64) + Send + Sync + use<> {
         let bar = self.0.clone();
         move |n| {
             if let Some(bar) = &bar {
