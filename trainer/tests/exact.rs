@@ -12,7 +12,7 @@ use models::kv::{KvCache, KvType};
 use tiny_models::{AdapterSpec, Preset, TinySpec, make, make_adapter};
 use trainer::optimiser::{AdamW, AdamWConfig};
 use trainer::policy::{Grad, Gradients, Packing, Policy, PolicySequence};
-use trainer::rollout::{RolloutParams, SampleRequest, SampledResponse, Sampler};
+use trainer::rollout::{DrawParams, RolloutParams, SampleRequest, SampledResponse, Sampler};
 
 /// Sequences of a batch.
 const BATCHES: [usize; 4] = [1, 3, 8, 64];
@@ -26,6 +26,8 @@ struct World {
     policy: Policy,
     sampler: Sampler,
     optimiser: AdamW,
+    /// The distribution of all draws.
+    draws: DrawParams,
 }
 
 /// The trained parts.
@@ -58,6 +60,7 @@ impl World {
             sampler: sampler(&policy, batch_tokens),
             optimiser: AdamW::new(AdamWConfig::default(), &policy),
             policy,
+            draws: DrawParams::FULL,
             _dir: dir,
         }
     }
@@ -89,6 +92,7 @@ impl World {
                 let name = order.adapter.as_deref();
                 PolicySequence {
                     adapter: name.map(|name| self.policy.adapter(name).expect("one of ours")),
+                    logit_scale: self.draws.logit_scale(),
                     ..PolicySequence::continued(&order.prompt, &ids)
                 }
             })
@@ -226,13 +230,17 @@ fn logprob(output: &Output) -> f32 {
     logprob.expect("a log-probability was requested")
 }
 
-fn how(seed: u64) -> RolloutParams {
-    RolloutParams { seed, max_tokens: 9, temperature: 1.0 }
+fn how(seed: u64, draws: DrawParams) -> RolloutParams {
+    RolloutParams { seed, max_tokens: 9, draws }
 }
 
 /// Every batch size, with a cold and a warm cache, before and after some steps.
 fn check(preset: Preset, trained: Trained, batch_tokens: usize) {
-    let mut world = World::new(preset, trained, batch_tokens);
+    check_draws(World::new(preset, trained, batch_tokens), DrawParams::FULL);
+}
+
+fn check_draws(world: World, draws: DrawParams) {
+    let mut world = World { draws, ..world };
     for steps in [0, 3] {
         for (round, n) in (0..).zip(BATCHES) {
             let orders = world.orders(n, round);
@@ -240,15 +248,13 @@ fn check(preset: Preset, trained: Trained, batch_tokens: usize) {
             for again in [false, true] {
                 let cached = world.cached_tokens();
                 let seed = 2 * u64::from(round) + u64::from(again);
-                let samples = world.sampler.sample(&orders, how(seed)).expect("sampled");
+                let samples = world.sampler.sample(&orders, how(seed, draws)).expect("sampled");
                 let found = world.cached_tokens() > cached;
                 assert!(found || !again, "the prompts are in the cache");
                 // Two answers to a prompt may share it even the first time.
                 assert!(!found || again || n > 1, "a step empties the cache");
                 let what = format!(
-                    "{}, {trained:?}, {batch_tokens} at a time, {n} sequences, again: {again}, \
-                     after {steps} steps",
-                    preset.name()
+                    "{draws:?}, {n} sequences, again: {again}, after {steps} steps"
                 );
                 assert!(world.compare(&orders, &samples, &what) >= n, "{what}");
                 all = samples;
@@ -279,13 +285,29 @@ fn adapters_in_training() {
     check(Preset::Qwen2, Trained::Adapters, 23);
 }
 
+/// A temperature and truncated draws: the probabilities are those of the temperature alone.
+#[test]
+fn tempered_draws() {
+    let tempered = DrawParams { temperature: 0.6, ..DrawParams::FULL };
+    for draws in [
+        tempered,
+        DrawParams { temperature: 1.7, ..DrawParams::FULL },
+        DrawParams { top_p: 0.9, top_k: Some(40), ..tempered },
+        DrawParams { min_p: 0.05, ..DrawParams::FULL },
+    ] {
+        check_draws(World::new(Preset::Qwen3, Trained::Full, 4096), draws);
+    }
+    check_draws(World::new(Preset::Gemma2, Trained::Full, 4096), tempered);
+    check_draws(World::new(Preset::Qwen3, Trained::Adapters, 23), tempered);
+}
+
 /// An interrupted and resumed answer equals the uninterrupted one, with the same probabilities;
 /// after a step of the optimiser later tokens have those of the new weights.
 #[test]
 fn interrupted_answers() {
     for (trained, batch_tokens) in [(Trained::Full, 4096), (Trained::Adapters, 23)] {
         let mut world = World::new(Preset::Qwen3, trained, batch_tokens);
-        let mut how = how(5);
+        let mut how = how(5, DrawParams::FULL);
         how.max_tokens = 60;
         let orders = world.orders(12, 0);
         let unbroken = world.sampler.sample(&orders, how).expect("sampled");

@@ -43,6 +43,10 @@ pub struct SamplingParams {
     pub stop_token_ids: Arc<[u32]>,
     /// Number of most likely tokens to list with each; `None` for no log-probabilities at all.
     pub logprobs: Option<usize>,
+    /// Whether log-probabilities are those of the distribution at `temperature`, of all tokens,
+    /// before biases, penalties and truncation; otherwise at temperature 1. Has no effect on greedy
+    /// sampling.
+    pub tempered_logprobs: bool,
     /// A constraint on the text; see [`super::Vocabulary::compile`].
     pub constraint: Option<Box<dyn Constraint>>,
     /// Strings that end the generation.
@@ -121,6 +125,7 @@ impl Default for SamplingParams {
             stream: 0,
             stop_token_ids: Arc::default(),
             logprobs: None,
+            tempered_logprobs: false,
             constraint: None,
             stop: None,
             resumed: 0,

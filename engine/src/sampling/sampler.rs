@@ -109,10 +109,11 @@ impl Sampler {
     }
 
     /// How a forward draws the next token from its logits: the one of [`Sampler::next`]. `None`
-    /// where the logits are needed: for biases and penalties, for lists of most likely tokens, and
-    /// for a constraint that fails.
+    /// where the logits are needed: for biases and penalties, for lists of most likely tokens, for
+    /// log-probabilities at a temperature, and for a constraint that fails.
     pub fn draw(&mut self) -> Option<TokenDraw> {
-        if !self.edits.is_empty() || self.params.logprobs.is_some_and(|n| n > 0) {
+        let lists = self.params.logprobs.is_some_and(|n| n > 0);
+        if !self.edits.is_empty() || lists || self.logprob_scale().is_some() {
             return None;
         }
         let allowed = self.allowed()?;
@@ -246,17 +247,29 @@ impl Sampler {
         random::bits(self.params.seed, self.params.stream, position)
     }
 
-    /// The token with its log-probabilities under the unmodified distribution.
+    /// The factor on logits whose log-probabilities are given; `None` for 1.
+    fn logprob_scale(&self) -> Option<f32> {
+        let gives = self.params.tempered_logprobs && self.params.logprobs.is_some();
+        (gives && !self.is_greedy()).then(|| 1.0 / self.params.temperature)
+    }
+
+    /// The token with its log-probabilities under the unmodified distribution, or under that of its
+    /// temperature.
     fn with_logprobs(&self, logits: &[f32], scan: &Scan, token_id: u32) -> SampledToken {
         let Some(n) = self.params.logprobs else {
             return SampledToken { token_id, logprob: 0.0, top: Vec::new(), revision: 0 };
         };
-        let readout: Readout = row_readout(logits);
+        let mut mapped = Cow::Borrowed(logits);
+        if let Some(scale) = self.logprob_scale() {
+            mapped.to_mut().iter_mut().for_each(|logit| *logit *= scale);
+        }
+        let readout: Readout = row_readout(&mapped);
+        let logprob = |id: u32| readout.logprob(mapped[id as usize]);
         let top = scan.largest(logits, n).into_iter();
         SampledToken {
             token_id,
-            logprob: readout.logprob(logits[token_id as usize]),
-            top: top.map(|c| (c.id, readout.logprob(c.logit))).collect(),
+            logprob: logprob(token_id),
+            top: top.map(|c| (c.id, logprob(c.id))).collect(),
             revision: 0,
         }
     }

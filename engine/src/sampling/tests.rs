@@ -103,6 +103,29 @@ fn logprobs_ignore_sampling_parameters() {
     assert_eq!(none.expect("a token").sampled.top, []);
 }
 
+/// Those of training are of the distribution that tokens are drawn from.
+#[test]
+fn tempered_logprobs_are_those_of_scaled_logits() {
+    let logits = [0.5, 3.0, -1.0, 2.5];
+    for (temperature, scale) in [(0.5, 2.0), (1.0, 1.0), (4.0, 0.25), (0.0, 1.0)] {
+        for top_p in [1.0, 0.6] {
+            let sampling = SamplingParams {
+                logprobs: Some(2),
+                tempered_logprobs: true,
+                temperature,
+                top_p,
+                ..SamplingParams::default()
+            };
+            let sampled = first(sampling, &logits).expect("a token").sampled;
+            let scaled = logits.map(|logit| logit * scale);
+            let readout = row_readout(&scaled);
+            let logprob = |id: u32| readout.logprob(scaled[id as usize]);
+            assert_eq!(sampled.logprob.to_bits(), logprob(sampled.token_id).to_bits());
+            assert_eq!(sampled.top, [1, 3].map(|id| (id, logprob(id))));
+        }
+    }
+}
+
 #[test]
 fn every_generation_ends() {
     let base = || SamplingParams { max_tokens: 5, temperature: 1.0, ..SamplingParams::default() };

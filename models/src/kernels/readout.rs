@@ -46,6 +46,23 @@ impl Readout {
     }
 }
 
+/// The map from products with the vocabulary to the logits of a distribution:
+/// `scale · cap · tanh(x / cap)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LogitMap {
+    /// The soft cap; `None` for none.
+    pub cap: Option<f32>,
+    /// One over the temperature of sampling; `None` for 1.
+    pub scale: Option<f32>,
+}
+
+impl LogitMap {
+    /// A soft cap at temperature 1.
+    pub fn capped(cap: Option<f32>) -> LogitMap {
+        LogitMap { cap, scale: None }
+    }
+}
+
 /// A chunk of a row: `max`, `Σ e^(z − max)` and `Σ e^(z − max) (z − max)`.
 #[derive(Clone, Copy, Debug)]
 struct SoftmaxPart {
@@ -58,15 +75,15 @@ struct SoftmaxPart {
 /// logits if there is a cap.
 pub fn readout(hidden: &[f32], weight: Panels<'_>, cap: Option<f32>) -> Vec<Readout> {
     let mut all = Vec::with_capacity(hidden.len() / weight.k);
-    walk(hidden, weight, cap, |_, _, _| (), |read, _| all.push(read));
+    walk(hidden, weight, LogitMap::capped(cap), |_, _, _| (), |read, _| all.push(read));
     all
 }
 
-/// [`readout`], and the capped logit of each row's own target.
+/// [`readout`] of mapped logits, and the mapped logit of each row's own target.
 pub fn target_readout(
     hidden: &[f32],
     weight: Panels<'_>,
-    cap: Option<f32>,
+    map: LogitMap,
     targets: &[u32],
 ) -> Vec<(Readout, f32)> {
     let pick = |row: usize, first: usize, logits: &[f32]| {
@@ -74,14 +91,14 @@ pub fn target_readout(
         logits.get(at).copied()
     };
     let mut all = Vec::with_capacity(targets.len());
-    walk(hidden, weight, cap, pick, |read, picked| {
+    walk(hidden, weight, map, pick, |read, picked| {
         let logit = picked.into_iter().flatten().next();
         all.push((read, logit.expect("a target is a column of the vocabulary")));
     });
     all
 }
 
-/// The [`Readout`] of one row from its capped logits `[n]`, with the bits of [`readout`].
+/// The [`Readout`] of one row from its mapped logits `[n]`, with the bits of [`readout`].
 pub fn row_readout(logits: &[f32]) -> Readout {
     let isa = Isa::best();
     let parts: Vec<SoftmaxPart> =
@@ -90,11 +107,11 @@ pub fn row_readout(logits: &[f32]) -> Readout {
 }
 
 /// Computes all rows and the chunks of each: `pick` receives a row's index, a chunk's first column
-/// and its capped logits, `done` a row's result and the picked values.
+/// and its mapped logits, `done` a row's result and the picked values.
 fn walk<T: Copy + Send>(
     hidden: &[f32],
     weight: Panels<'_>,
-    cap: Option<f32>,
+    map: LogitMap,
     pick: impl Fn(usize, usize, &[f32]) -> T + Sync,
     mut done: impl FnMut(Readout, Vec<T>),
 ) {
@@ -105,7 +122,7 @@ fn walk<T: Copy + Send>(
             products(rows, chunk, logits);
             let mut parts = Vec::with_capacity(logits.len() / chunk.n);
             for (row, logits) in logits.chunks_exact_mut(chunk.n).enumerate() {
-                let part = isa.run(Summarise { row: logits, cap });
+                let part = isa.run(Summarise { row: logits, map });
                 parts.push((part, pick(block * ROWS + row, index * CHUNK, logits)));
             }
             parts
@@ -131,10 +148,10 @@ fn products(rows: &[f32], chunk: Panels<'_>, logits: &mut Vec<f32>) {
     gemm::matmul(rows, chunk, gemm::Addends::default(), logits);
 }
 
-/// One chunk of one row; the logits are capped in place.
+/// One chunk of one row; the logits are mapped in place.
 struct Summarise<'a> {
     row: &'a mut [f32],
-    cap: Option<f32>,
+    map: LogitMap,
 }
 
 impl Kernel for Summarise<'_> {
@@ -142,14 +159,17 @@ impl Kernel for Summarise<'_> {
 
     #[inline(always)]
     fn run<L: F32x16>(self) -> SoftmaxPart {
-        if let Some(cap) = self.cap {
+        if let Some(cap) = self.map.cap {
             cap_all::<L>(self.row, cap);
+        }
+        if let Some(scale) = self.map.scale {
+            self.row.iter_mut().for_each(|z| *z *= scale);
         }
         Capped(self.row).run::<L>()
     }
 }
 
-/// One chunk of one row whose logits are capped already.
+/// One chunk of one row whose logits are mapped already.
 struct Capped<'a>(&'a [f32]);
 
 impl Kernel for Capped<'_> {
@@ -265,8 +285,8 @@ pub struct ForwardValues<'a> {
     pub hidden: &'a [f32],
     /// `[n, k]`.
     pub weight: Panels<'a>,
-    /// Cap on the logits.
-    pub cap: Option<f32>,
+    /// The map to logits.
+    pub map: LogitMap,
     /// `[R]`.
     pub targets: &'a [u32],
     /// `[R, 3]`: the forward's results.
@@ -287,9 +307,9 @@ pub struct ReadoutGradients<'a> {
 /// The backward of the readout, from logits that are recomputed, chunk by chunk.
 ///
 /// With `p = e^(z − Z)`, entropy `H` and upstream `g`:
-/// `dz = g_lp (onehot − p) − g_H p (log p + H) + g_Z p`, and through a cap
-/// `du = dz (1 − (z/cap)²)`. The gradient of a row is one chain along the vocabulary, that of the
-/// weight one chain over rows.
+/// `dz = g_lp (onehot − p) − g_H p (log p + H) + g_Z p`, and through a scale and a cap
+/// `du = scale dz (1 − (z / scale / cap)²)`. The gradient of a row is one chain along the
+/// vocabulary, that of the weight one chain over rows.
 pub fn readout_backward(forward: ForwardValues<'_>, gradients: &mut ReadoutGradients<'_>) {
     let k = forward.weight.k;
     let mut logits = Vec::new();
@@ -321,7 +341,7 @@ fn grad_logits(forward: ForwardValues<'_>, row: usize, first: usize, logits: &mu
     let target = (forward.targets[row] as usize).checked_sub(first);
     Isa::best().run(GradLogits {
         logits,
-        cap: forward.cap,
+        map: forward.map,
         normalizer: values[2],
         entropy: values[1],
         factor: grad[2] - grad[0],
@@ -333,7 +353,7 @@ fn grad_logits(forward: ForwardValues<'_>, row: usize, first: usize, logits: &mu
 
 struct GradLogits<'a> {
     logits: &'a mut [f32],
-    cap: Option<f32>,
+    map: LogitMap,
     normalizer: f32,
     entropy: f32,
     factor: f32,
@@ -345,17 +365,25 @@ struct GradLogits<'a> {
 impl GradLogits<'_> {
     #[inline(always)]
     fn of<L: F32x16>(&self, u: L, onehot: L) -> L {
-        let z = match self.cap {
+        let capped = match self.map.cap {
             Some(cap) => softcap(u, cap),
             None => u,
+        };
+        let z = match self.map.scale {
+            Some(scale) => capped.mul(L::splat(scale)),
+            None => capped,
         };
         let log_p = z.sub(L::splat(self.normalizer));
         let surprise = log_p.add(L::splat(self.entropy));
         let factor = L::splat(-self.grad_entropy).mul_add(surprise, L::splat(self.factor));
         let dz = exp(log_p).mul_add(factor, L::splat(self.grad_target).mul(onehot));
-        match self.cap {
+        let dz = match self.map.scale {
+            Some(scale) => dz.mul(L::splat(scale)),
+            None => dz,
+        };
+        match self.map.cap {
             Some(cap) => {
-                let t = z.div(L::splat(cap));
+                let t = capped.div(L::splat(cap));
                 dz.mul(L::splat(1.0).sub(t.mul(t)))
             }
             None => dz,

@@ -30,6 +30,6 @@ pub use linear_adapted::linear_adapted;
 pub use linear_served::{RoundedLora, ServedMatrix, linear_served};
 pub use lora::{LoraSegment, lora, lora_embedding};
 pub use norm::rms_norm;
-pub use readout::{label_logits, softcap, token_logprobs};
+pub use readout::{label_logits, softcap, tempered_logprobs, token_logprobs};
 pub use rotary::rotary;
 pub use softmax::softmax;

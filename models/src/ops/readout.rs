@@ -7,6 +7,7 @@ use super::operands::trainable;
 use super::storage::{Held, f32s, panels, shape_error};
 use crate::error::{ModelError, Result};
 use crate::kernels::panels::Panels;
+use crate::kernels::readout::LogitMap;
 use crate::kernels::{gemm, readout};
 use crate::packed::Matrix;
 
@@ -40,13 +41,25 @@ pub fn token_logprobs(
     targets: &[u32],
     softcap: Option<f32>,
 ) -> Result<Tensor> {
+    tempered_logprobs(hidden, vocabulary, targets, LogitMap::capped(softcap))
+}
+
+/// [`token_logprobs`] of the distribution at a temperature: the capped logits times `map.scale`.
+///
+/// # Errors
+/// As [`token_logprobs`].
+pub fn tempered_logprobs(
+    hidden: &Tensor,
+    vocabulary: &Matrix,
+    targets: &[u32],
+    map: LogitMap,
+) -> Result<Tensor> {
     check_columns(hidden, vocabulary, targets)?;
     if hidden.dim(0)? != targets.len() {
         let want = format!("[{}, {}]", targets.len(), vocabulary.k());
         return Err(shape_error("token_logprobs: hidden", hidden, &want).into());
     }
-    let op =
-        TokenLogprobs { targets: targets.to_vec(), cap: softcap, vocabulary: Dims::of(vocabulary) };
+    let op = TokenLogprobs { targets: targets.to_vec(), map, vocabulary: Dims::of(vocabulary) };
     Ok(hidden.apply_op2(vocabulary.tensor(), op)?)
 }
 
@@ -140,7 +153,7 @@ impl CustomOp2 for LabelLogits {
 
 struct TokenLogprobs {
     targets: Vec<u32>,
-    cap: Option<f32>,
+    map: LogitMap,
     vocabulary: Dims,
 }
 
@@ -158,7 +171,7 @@ impl CustomOp2 for TokenLogprobs {
     ) -> TensorResult<(CpuStorage, Shape)> {
         let (x, w) = (f32s(x, xl)?, self.vocabulary.panels(w, wl)?);
         let mut out = Vec::with_capacity(self.targets.len() * 3);
-        for (read, logit) in readout::target_readout(x, w, self.cap, &self.targets) {
+        for (read, logit) in readout::target_readout(x, w, self.map, &self.targets) {
             out.extend([read.logprob(logit), read.entropy, read.log_normalizer]);
         }
         Ok((CpuStorage::F32(out), Shape::from((self.targets.len(), 3))))
@@ -178,7 +191,7 @@ impl CustomOp2 for TokenLogprobs {
         let forward = readout::ForwardValues {
             hidden: x_held.f32s()?,
             weight: w_held.panels(self.vocabulary.n, self.vocabulary.k)?,
-            cap: self.cap,
+            map: self.map,
             targets: &self.targets,
             values: values.f32s()?,
             grad: grad.f32s()?,

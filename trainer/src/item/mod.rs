@@ -117,7 +117,8 @@ impl TrainingItem {
 pub struct Token {
     /// The token.
     pub id: u32,
-    /// Its log-probability in nats under the weights that sampled it, before any temperature.
+    /// Its log-probability in nats under the weights that sampled it, at the temperature of
+    /// sampling, before any truncation.
     pub logprob: f32,
     /// The revision of those weights.
     pub revision: u64,

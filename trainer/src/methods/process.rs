@@ -102,7 +102,7 @@ fn sequence(
         token_ids.extend(step.encoder.marker(&config.separator)?);
         reads.push((token_ids.len() - 1, read.clone()));
     }
-    Ok(PolicySequence { token_ids, reads, adapter: None })
+    Ok(PolicySequence { token_ids, reads, adapter: None, logit_scale: None })
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "rounded to the type of gradients")]

@@ -134,7 +134,12 @@ fn ranking(
         lists.push(list.collect::<Result<Vec<_>>>()?);
     }
     let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
-    let filler = || PolicySequence { token_ids: Vec::new(), reads: Vec::new(), adapter };
+    let filler = || PolicySequence {
+        token_ids: Vec::new(),
+        reads: Vec::new(),
+        adapter,
+        logit_scale: None,
+    };
     let padded = lists.into_iter().flat_map(|list| {
         let missing = longest - list.len();
         list.into_iter().chain(std::iter::repeat_with(filler).take(missing))
@@ -160,7 +165,8 @@ fn scored(
     adapter: Option<usize>,
 ) -> Result<PolicySequence> {
     let token_ids = step.encoder.with_response(turns, response)?;
-    Ok(PolicySequence { reads: vec![(token_ids.len() - 1, OutputSpec::Head)], token_ids, adapter })
+    let reads = vec![(token_ids.len() - 1, OutputSpec::Head)];
+    Ok(PolicySequence { reads, token_ids, adapter, logit_scale: None })
 }
 
 /// Splits scores into even and odd entries.

@@ -97,5 +97,6 @@ fn tokenized(row: &Tokenized) -> PolicySequence {
         token_ids: row.token_ids.clone(),
         reads: targets.map(|(at, token)| (*at, OutputSpec::Logprob(*token))).collect(),
         adapter: None,
+        logit_scale: None,
     }
 }

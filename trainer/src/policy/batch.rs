@@ -18,6 +18,9 @@ pub struct PolicySequence {
     pub reads: Vec<(usize, OutputSpec)>,
     /// The adapter it runs under, by its index in the policy.
     pub adapter: Option<usize>,
+    /// The factor on the logits of its log-probabilities and entropies, one over the temperature of
+    /// sampling; `None` for 1.
+    pub logit_scale: Option<f32>,
 }
 
 impl PolicySequence {
@@ -30,11 +33,17 @@ impl PolicySequence {
                 .collect(),
             token_ids: [prompt, continuation].concat(),
             adapter: None,
+            logit_scale: None,
         }
     }
 
-    /// A prompt and a rollout; reads the log-probability of every sampled token, and of no observation.
-    pub fn rollout(prompt: &[u32], rollout: &Rollout) -> PolicySequence {
+    /// A prompt and a rollout; reads the log-probability of every sampled token, and of no observation,
+    /// at the temperature of sampling.
+    pub fn rollout(
+        prompt: &[u32],
+        rollout: &Rollout,
+        logit_scale: Option<f32>,
+    ) -> PolicySequence {
         let sampled = rollout.places().into_iter().zip(&rollout.tokens);
         PolicySequence {
             reads: sampled
@@ -42,6 +51,7 @@ impl PolicySequence {
                 .collect(),
             token_ids: [prompt, &rollout.ids()].concat(),
             adapter: None,
+            logit_scale,
         }
     }
 
@@ -67,6 +77,8 @@ pub struct Micro {
     /// Their indices in the batch.
     pub sequences: Vec<usize>,
     pub(super) spans: Vec<(usize, Option<usize>)>,
+    /// [`PolicySequence::logit_scale`] of each.
+    pub(super) logit_scales: Vec<Option<f32>>,
     pub(super) batch: RaggedBatch,
 }
 
@@ -224,6 +236,7 @@ fn micro(sequences: &[PolicySequence], members: Vec<usize>) -> Result<Micro> {
     let lens = lens.map(|ends| (ends[1] - ends[0]) as usize);
     Ok(Micro {
         spans: lens.zip(&members).map(|(len, at)| (len, sequences[*at].adapter)).collect(),
+        logit_scales: members.iter().map(|at| sequences[*at].logit_scale).collect(),
         batch,
         sequences: members,
     })

@@ -4,6 +4,7 @@
 
 use candle_core::{Device, Tensor};
 use models::head::Head;
+use models::kernels::readout::LogitMap;
 use models::ops;
 use models::{Output, OutputSpec};
 
@@ -38,7 +39,8 @@ struct OutputGroup<'a> {
 
 #[derive(Clone, Copy, PartialEq)]
 enum OutputKind<'a> {
-    Logprob,
+    /// With the factor on logits.
+    Logprob(Option<f32>),
     Head(Option<usize>),
     Labels(&'a [u32]),
 }
@@ -68,8 +70,7 @@ impl Policy {
     ) -> Result<Reads<'a>> {
         let mut kinds: Vec<(OutputKind<'a>, Vec<usize>)> = Vec::new();
         for (place, row) in micro.batch.rows.iter().enumerate() {
-            let adapter = micro.spans[row.sequence as usize].1;
-            let kind = self.kind(&row.output, adapter)?;
+            let kind = self.kind(&row.output, micro, row.sequence as usize)?;
             match kinds.iter_mut().find(|(known, _)| *known == kind) {
                 Some((_, rows)) => rows.push(place),
                 None => kinds.push((kind, vec![place])),
@@ -92,9 +93,15 @@ impl Policy {
         Ok(Reads { groups, n_rows: micro.batch.rows.len() })
     }
 
-    fn kind<'a>(&self, read: &'a OutputSpec, adapter: Option<usize>) -> Result<OutputKind<'a>> {
+    fn kind<'a>(
+        &self,
+        read: &'a OutputSpec,
+        micro: &Micro,
+        sequence: usize,
+    ) -> Result<OutputKind<'a>> {
+        let adapter = micro.spans[sequence].1;
         match read {
-            OutputSpec::Logprob(_) => Ok(OutputKind::Logprob),
+            OutputSpec::Logprob(_) => Ok(OutputKind::Logprob(micro.logit_scales[sequence])),
             OutputSpec::Labels { columns, mass: false } => Ok(OutputKind::Labels(columns)),
             OutputSpec::Head => {
                 let own = adapter.filter(|at| self.adapters[*at].live.tracked.head.is_some());
@@ -122,7 +129,7 @@ impl Policy {
             })
         };
         match kind {
-            OutputKind::Logprob => {
+            OutputKind::Logprob(scale) => {
                 let targets = reads.iter().filter_map(|read| match read {
                     OutputSpec::Logprob(token) => Some(*token),
                     OutputSpec::Head
@@ -131,7 +138,8 @@ impl Policy {
                     | OutputSpec::Hidden => None,
                 });
                 let targets: Vec<u32> = targets.collect();
-                Ok(ops::token_logprobs(x, vocabulary()?, &targets, cap)?)
+                let map = LogitMap { cap, scale };
+                Ok(ops::tempered_logprobs(x, vocabulary()?, &targets, map)?)
             }
             OutputKind::Labels(columns) => {
                 let logits = ops::label_logits(x, vocabulary()?, columns)?;
@@ -168,7 +176,7 @@ impl Reads<'_> {
             let lists = group.values.detach().to_vec2::<f32>()?;
             for (place, list) in group.rows.iter().zip(lists) {
                 outputs[*place] = Some(match group.kind {
-                    OutputKind::Logprob => Output::Logprob { logprob: list[0], entropy: list[1] },
+                    OutputKind::Logprob(_) => Output::Logprob { logprob: list[0], entropy: list[1] },
                     OutputKind::Head(_) => Output::Head(list),
                     OutputKind::Labels(_) => Output::Labels { logits: list, log_normalizer: None },
                 });
@@ -204,7 +212,7 @@ impl Reads<'_> {
 
 fn push(numbers: &mut Vec<f32>, grad: &Grad, kind: OutputKind<'_>, width: usize) -> Result<()> {
     let fits = match (grad, kind) {
-        (Grad::Logprob { logprob, entropy }, OutputKind::Logprob) => {
+        (Grad::Logprob { logprob, entropy }, OutputKind::Logprob(_)) => {
             numbers.extend([*logprob, *entropy, 0.0]);
             true
         }

@@ -46,13 +46,13 @@ fn observations_are_computed_and_not_read() {
         observations: vec![observation(2, &[90, 91]), observation(3, &[92])],
         ..none()
     };
-    let sequence = PolicySequence::rollout(&[1, 2], &rollout);
+    let sequence = PolicySequence::rollout(&[1, 2], &rollout, None);
     assert_eq!(sequence.token_ids, [1, 2, 10, 11, 90, 91, 12, 92]);
     let read = [(1, 10), (2, 11), (5, 12)].map(|(at, id)| (at, OutputSpec::Logprob(id)));
     assert_eq!(sequence.reads, read);
     let plain = Rollout { observations: Vec::new(), ..rollout };
     let one_turn = PolicySequence::continued(&[1, 2], &[10, 11, 12]);
-    assert_eq!(PolicySequence::rollout(&[1, 2], &plain).reads, one_turn.reads);
+    assert_eq!(PolicySequence::rollout(&[1, 2], &plain, None).reads, one_turn.reads);
 }
 
 /// Gradients that differ from read to read: by index of the sequence and place.
@@ -412,8 +412,10 @@ fn untrainable_policies_are_refused() {
     let policy = Policy::full(dir.path()).expect("it loads");
     let error = policy.read(&sequences(1), 10).expect_err("no vocabulary");
     assert!(error.to_string().contains("vocabulary"), "{error}");
-    let past =
-        PolicySequence { token_ids: vec![1, 2], reads: vec![(2, OutputSpec::Head)], adapter: None };
+    let past = PolicySequence {
+        reads: vec![(2, OutputSpec::Head)],
+        ..PolicySequence::continued(&[1], &[2])
+    };
     let error = policy.read(&[past], 10).expect_err("past its end");
     assert!(error.to_string().contains("2 tokens"), "{error}");
 }

@@ -2,8 +2,8 @@
 //!
 //! The engine serves the policy's detached view, so that an optimiser step updates the sampler as
 //! well: no weight is copied, and a sampled token's log-probability has the bits that the training
-//! forward computes for it. Tokens are sampled at temperature 1 from the full distribution, because
-//! only then is the probability in the loss the one that they were drawn with.
+//! forward computes for it: that of the distribution at the temperature of sampling, which the loss
+//! trains. Truncation (`top_p`, `top_k`, `min_p`) changes the draws alone.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -78,8 +78,37 @@ pub struct RolloutParams {
     pub seed: u64,
     /// Maximum tokens of a response.
     pub max_tokens: usize,
-    /// 1 for training; 0 takes the most likely token, for evaluation.
+    /// The distribution that tokens are drawn from.
+    pub draws: DrawParams,
+}
+
+/// The distribution that tokens are drawn from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DrawParams {
+    /// Divides the logits; 0 takes the most likely token.
     pub temperature: f32,
+    /// Keeps the most likely tokens that have this probability together.
+    pub top_p: f32,
+    /// Number of most likely tokens to keep.
+    pub top_k: Option<usize>,
+    /// Keeps tokens of at least this share of the largest probability.
+    pub min_p: f32,
+}
+
+impl DrawParams {
+    /// The model's own distribution.
+    pub const FULL: DrawParams =
+        DrawParams { temperature: 1.0, top_p: 1.0, top_k: None, min_p: 0.0 };
+
+    /// The most likely token.
+    pub const GREEDY: DrawParams = DrawParams { temperature: 0.0, ..DrawParams::FULL };
+
+    /// The factor on logits of the distribution whose log-probabilities are recorded, one over the
+    /// temperature; `None` for 1 and for greedy draws, which have those of temperature 1.
+    pub fn logit_scale(self) -> Option<f32> {
+        let scales = self.temperature > 0.0 && self.temperature.to_bits() != 1.0_f32.to_bits();
+        scales.then(|| 1.0 / self.temperature)
+    }
 }
 
 /// A sampled response.
@@ -246,7 +275,11 @@ impl Sampler {
             adapter: request.adapter.clone(),
             task: Task::Generate(Box::new(SamplingParams {
                 max_tokens: request.most.unwrap_or(params.max_tokens),
-                temperature: params.temperature,
+                temperature: params.draws.temperature,
+                top_p: params.draws.top_p,
+                top_k: params.draws.top_k,
+                min_p: params.draws.min_p,
+                tempered_logprobs: params.draws.logit_scale().is_some(),
                 seed: params.seed,
                 stream: request.stream,
                 stop_token_ids: self.encoder.stops().into(),

@@ -123,7 +123,8 @@ fn sampled(
     let sampler = policy_gradient.sampler();
     let prompt = sampler.prompt(item)?;
     let request = SampleRequest::new(prompt, policy_gradient.policy_adapter(), 0);
-    let params = RolloutParams { seed: 0, max_tokens: method.max_tokens, temperature: 1.0 };
+    let draws = method.sampling.draws();
+    let params = RolloutParams { seed: 0, max_tokens: method.max_tokens, draws };
     let mut samples = policy_gradient.respond(&[(request, item)], params)?;
     sampler.rollout(samples.remove(0))
 }

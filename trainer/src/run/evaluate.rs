@@ -9,7 +9,7 @@ use crate::figures::pass_at_k;
 use crate::item::{Rollout, TrainingItem};
 use crate::methods::{MethodConfig, PolicyGradient, StepContext, offline_step};
 use crate::metrics::Metrics;
-use crate::rollout::{RolloutParams, SampleRequest};
+use crate::rollout::{DrawParams, RolloutParams, SampleRequest};
 
 /// Maximum tokens of an answer of a judge set, unless the run file sets it.
 const MOST_ANSWER: usize = 128;
@@ -81,14 +81,14 @@ fn problems(run: &mut TrainingRun) -> Result<Metrics> {
         return Err(TrainError::Invalid("only policies are sampled".to_owned()));
     };
     let max_tokens = run.config.evaluation.max_tokens.unwrap_or(method.max_tokens);
-    let params = |temperature| RolloutParams {
+    let params = |draws| RolloutParams {
         // The same random draws at every evaluation, so that only the weights differ.
         seed: run.config.run.seed,
         max_tokens,
-        temperature,
+        draws,
     };
     let mut metrics = Metrics::default();
-    let greedy = answers(policy_gradient, &items, 1, params(0.0))?;
+    let greedy = answers(policy_gradient, &items, 1, params(DrawParams::GREEDY))?;
     let rewarded: Vec<f64> = greedy.iter().filter_map(|answer| answer.reward.ok()).collect();
     set_mean(&mut metrics, "greedy/reward", &rewarded);
     metrics.set("without_reward", (greedy.len() - rewarded.len()) as f64);
@@ -98,7 +98,7 @@ fn problems(run: &mut TrainingRun) -> Result<Metrics> {
     metrics.set("without_verdict", (greedy.len() - right.len()) as f64);
     let samples = run.config.evaluation.samples;
     if samples > 0 {
-        let sampled = answers(policy_gradient, &items, samples, params(1.0))?;
+        let sampled = answers(policy_gradient, &items, samples, params(DrawParams::FULL))?;
         let verdicts = sampled.chunks(samples).filter_map(|answers| {
             // An answer without a verdict is not a wrong one.
             answers.iter().map(|answer| answer.right).collect::<Option<Vec<bool>>>()

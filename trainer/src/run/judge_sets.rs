@@ -15,7 +15,7 @@ use crate::error::{Result, TrainError};
 use crate::figures::{first_below_half, first_error, judge_figures, within_problems};
 use crate::item::{ItemRole, TrainingItem};
 use crate::metrics::Metrics;
-use crate::rollout::{RewardManager, RolloutParams, SampleRequest, Sampler};
+use crate::rollout::{DrawParams, RewardManager, RolloutParams, SampleRequest, Sampler};
 
 /// `[[evaluation.judge]]`: a set of solutions and the scorers measured on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -162,7 +162,7 @@ impl JudgeSet {
             Ok(SampleRequest::new(sampler.prompt(&item)?, None, index as u64))
         });
         let requests: Vec<SampleRequest> = requests.collect::<Result<_>>()?;
-        let params = RolloutParams { seed: self.seed, max_tokens, temperature: 1.0 };
+        let params = RolloutParams { seed: self.seed, max_tokens, draws: DrawParams::FULL };
         let mut cases = Vec::new();
         for (problem, sample) in each.iter().zip(sampler.sample(&requests, params)?) {
             let text = sampler.text(&sample.tokens)?;

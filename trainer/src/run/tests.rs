@@ -2,6 +2,7 @@ mod auxiliary;
 mod loops;
 mod preferences;
 mod rewards;
+mod sampling;
 mod tools;
 
 use std::fmt::Write as _;

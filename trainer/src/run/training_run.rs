@@ -173,8 +173,9 @@ impl TrainingRun {
         let models = auxiliary::models(&self.config, base, self.folder.path(), newest)?;
         let mut policy_gradient = policy_gradient.with_auxiliary(models)?;
         if let Some(tools) = &self.config.tools {
-            policy_gradient =
-                policy_gradient.with_tools(ToolLoop::new(tools.clone(), &self.sampler)?);
+            let stop = &method.sampling.stop;
+            let tools = ToolLoop::new(tools.clone(), &self.sampler, stop)?;
+            policy_gradient = policy_gradient.with_tools(tools);
         }
         if let Some(TrainingRows::Stored { rows, .. }) = &self.evaluation {
             let items = rows.iter().filter_map(TrainingRow::problem);

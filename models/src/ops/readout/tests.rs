@@ -1,7 +1,8 @@
 use candle_core::{D, DType, Result, Tensor};
 
-use super::{label_logits, softcap, token_logprobs};
+use super::{label_logits, softcap, tempered_logprobs, token_logprobs};
 use crate::gradcheck::{check_agreement, check_gradients, random};
+use crate::kernels::readout::{LogitMap, row_readout};
 use crate::ops::linear;
 use crate::ops::test_tensors::{candle_error, matrix, same_bits, unpack_panels};
 use crate::packed::{Matrix, Weight};
@@ -20,15 +21,24 @@ fn inputs() -> [Tensor; 2] {
     [random(1, (R, D_MODEL)), matrix(2, V, D_MODEL).tensor().clone()]
 }
 
-fn logprobs(i: &[Tensor], cap: Option<f32>) -> Result<Tensor> {
-    candle_error(token_logprobs(&i[0], &vocabulary(&i[1]), &TARGETS, cap))
+/// Caps at temperature 1, and at others.
+fn maps() -> impl Iterator<Item = LogitMap> {
+    let scales = [None, Some(1.0 / 0.6), Some(0.5)];
+    CAPS.into_iter().flat_map(move |cap| scales.map(|scale| LogitMap { cap, scale }))
+}
+
+fn logprobs(i: &[Tensor], map: LogitMap) -> Result<Tensor> {
+    candle_error(tempered_logprobs(&i[0], &vocabulary(&i[1]), &TARGETS, map))
 }
 
 /// The three values from logits that exist.
-fn composed(i: &[Tensor], cap: Option<f32>) -> Result<Tensor> {
+fn composed(i: &[Tensor], map: LogitMap) -> Result<Tensor> {
     let mut logits = i[0].matmul(&unpack_panels(&i[1], V)?.t()?)?;
-    if let Some(cap) = cap {
+    if let Some(cap) = map.cap {
         logits = ((logits / f64::from(cap))?.tanh()? * f64::from(cap))?;
+    }
+    if let Some(scale) = map.scale {
+        logits = (logits * f64::from(scale))?;
     }
     let max = logits.max_keepdim(D::Minus1)?.detach();
     let sum = logits.broadcast_sub(&max)?.exp()?.sum_keepdim(D::Minus1)?;
@@ -41,20 +51,42 @@ fn composed(i: &[Tensor], cap: Option<f32>) -> Result<Tensor> {
 
 #[test]
 fn log_probabilities_follow_differences_and_the_composed_graph() {
-    for cap in CAPS {
-        check_gradients(|i| logprobs(i, cap), &inputs(), 1e-3);
-        check_agreement(|i| logprobs(i, cap), |i| composed(i, cap), &inputs(), 1e-5);
+    for map in maps() {
+        check_gradients(|i| logprobs(i, map), &inputs(), 1e-3);
+        check_agreement(|i| logprobs(i, map), |i| composed(i, map), &inputs(), 1e-5);
+    }
+}
+
+/// What a sampler reads from logits that it scales itself.
+#[test]
+fn tempered_log_probabilities_have_the_bits_of_scaled_logits() {
+    let [hidden, panels] = inputs();
+    let vocabulary = vocabulary(&panels);
+    let full = linear(&hidden, &Weight::Panels(vocabulary.clone()), None).expect("product");
+    for map in maps() {
+        let got = tempered_logprobs(&hidden, &vocabulary, &TARGETS, map).expect("reads");
+        let full = map.cap.map_or(full.clone(), |cap| softcap(&full, cap).expect("caps"));
+        let rows = got.to_vec2::<f32>().expect("2-D").into_iter();
+        for ((read, mut logits), target) in
+            rows.zip(full.to_vec2::<f32>().expect("2-D")).zip(TARGETS)
+        {
+            logits.iter_mut().for_each(|z| *z *= map.scale.unwrap_or(1.0));
+            let want = row_readout(&logits);
+            let want =
+                [want.logprob(logits[target as usize]), want.entropy, want.log_normalizer];
+            assert_eq!(read.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), want.map(f32::to_bits));
+        }
     }
 }
 
 /// One value at a time, so that none hides behind another.
 #[test]
 fn each_readout_value_has_its_own_gradient() {
-    for cap in CAPS {
+    for map in maps() {
         for value in 0..3 {
             check_agreement(
-                |i| logprobs(i, cap)?.narrow(1, value, 1)?.contiguous(),
-                |i| composed(i, cap)?.narrow(1, value, 1)?.contiguous(),
+                |i| logprobs(i, map)?.narrow(1, value, 1)?.contiguous(),
+                |i| composed(i, map)?.narrow(1, value, 1)?.contiguous(),
                 &inputs(),
                 1e-5,
             );

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use engine::StopStrings;
+
 use super::auxiliary::{AuxiliaryModels, PROBLEM_VALUE};
 use super::config::{CompareSection, PolicyGradientConfig};
 use super::group_source::{GroupSource, NewGroups};
@@ -39,6 +41,7 @@ impl PolicyGradient {
         rows: &TrainingRows,
         seed: u64,
     ) -> Result<PolicyGradient> {
+        let stop = stop_strings(&config, &sampler)?;
         let config = Arc::new(config);
         let rows = RowsByKind::of(rows, config.urpo.is_some())?;
         let mut comparing = BTreeSet::new();
@@ -103,6 +106,7 @@ impl PolicyGradient {
                 sampler,
                 rewards,
                 tools: None,
+                stop,
                 reward_hooks,
             },
             source,
@@ -229,6 +233,16 @@ impl PolicyGradient {
     fn revision(&self) -> u64 {
         self.rollouts.sampler.host().engine.revision()
     }
+}
+
+/// The texts that end a response; `None` if the run has none.
+fn stop_strings(config: &PolicyGradientConfig, sampler: &Sampler) -> Result<Option<StopStrings>> {
+    let texts = &config.sampling.stop;
+    if texts.is_empty() {
+        return Ok(None);
+    }
+    let tokenizer = sampler.encoder().tokenizer().clone();
+    StopStrings::new(tokenizer, texts.clone(), true).map(Some).map_err(TrainError::Invalid)
 }
 
 /// Refuses rewards that are no verdicts of right and wrong, unless `right` is set: those of

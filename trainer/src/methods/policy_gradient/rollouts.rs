@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use base::stats::mean;
+use engine::StopStrings;
 use rand::Rng as _;
 use rubrics::{FailureKind, Message};
 
@@ -32,6 +33,8 @@ pub(super) struct Rollouts {
     pub(super) rewards: RewardManager,
     /// The tools of the policy; `None` if its rollouts have one turn.
     pub(super) tools: Option<ToolLoop>,
+    /// The texts that end the policy's responses.
+    pub(super) stop: Option<StopStrings>,
     pub(super) reward_hooks: Vec<Box<dyn RewardHook>>,
 }
 
@@ -239,17 +242,23 @@ impl Rollouts {
         conversations.map(prompt).collect()
     }
 
-    /// Samples responses to items, those of the policy in turns if it has tools.
+    /// Samples responses to items, those of the policy in turns if it has tools and up to the run's
+    /// stop texts.
     pub(super) fn respond(
         &self,
         requests: &[(SampleRequest, &TrainingItem)],
         params: RolloutParams,
     ) -> Result<Vec<SampledResponse>> {
+        let stopped = |(request, item): &(SampleRequest, &TrainingItem)| {
+            let stop = self.stop.as_ref().filter(|_| item.role == ItemRole::Policy);
+            SampleRequest { stop: stop.cloned(), ..request.clone() }
+        };
         if let Some(tools) = &self.tools {
-            return tools.sample((&self.sampler, &self.rewards), requests, params);
+            let requests: Vec<(SampleRequest, &TrainingItem)> =
+                requests.iter().map(|own| (stopped(own), own.1)).collect();
+            return tools.sample((&self.sampler, &self.rewards), &requests, params);
         }
-        let requests: Vec<SampleRequest> =
-            requests.iter().map(|(request, _)| request.clone()).collect();
+        let requests: Vec<SampleRequest> = requests.iter().map(stopped).collect();
         self.sampler.sample(&requests, params)
     }
 
@@ -258,7 +267,7 @@ impl Rollouts {
         RolloutParams {
             seed: decision(step.seed, "rollouts", &[step.step, phase.number()]).next_u64(),
             max_tokens: self.config.max_tokens,
-            temperature: 1.0,
+            draws: self.config.sampling.draws(),
         }
     }
 

@@ -138,7 +138,11 @@ impl TokenBatch {
                 }
                 batch.sequences.push(PolicySequence {
                     adapter: step.adapter(scored.adapter.as_deref())?,
-                    ..PolicySequence::rollout(scored.prompt_of(at), rollout)
+                    ..PolicySequence::rollout(
+                        scored.prompt_of(at),
+                        rollout,
+                        config.sampling.logit_scale(),
+                    )
                 });
                 batch.streams.push(stream(scored.group.item.role));
                 batch.positive.push(scored.rewards[at] > 0.0);

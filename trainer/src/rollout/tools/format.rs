@@ -36,7 +36,8 @@ const OPEN: &str = "<observation>";
 const CLOSE: &str = "</observation>";
 
 impl Turns {
-    /// The format of a run; `None` takes the chat template's if it can render results.
+    /// The format of a run; `None` takes the chat template's if it can render results. `stop` are the
+    /// run's own texts that end a response.
     ///
     /// # Errors
     /// [`TrainError::Invalid`] for a chat template that cannot continue after a result.
@@ -44,12 +45,14 @@ impl Turns {
         format: Option<CallFormat>,
         toolbox: &Toolbox,
         encoder: &Encoder,
+        stop: &[String],
     ) -> Result<Turns> {
         match (format, Turns::of_template(encoder)) {
             (Some(CallFormat::Template), template) => template,
             (None, Ok(template)) => Ok(template),
             (None, Err(_)) | (Some(CallFormat::Tags), _) => {
-                let ends = toolbox.tags().map(|tag| format!("</{tag}>")).collect();
+                let tags = toolbox.tags().map(|tag| format!("</{tag}>"));
+                let ends = tags.chain(stop.iter().cloned()).collect();
                 let stop = StopStrings::new(encoder.tokenizer().clone(), ends, true);
                 Ok(Turns::Tags { stop: stop.map_err(TrainError::Invalid)? })
             }
@@ -74,7 +77,8 @@ impl Turns {
         ))
     }
 
-    /// What generation stops at beside the tokens that end a response.
+    /// What generation stops at beside the tokens that end a response, the run's own texts included;
+    /// `None` where those are all.
     pub(super) fn stop(&self) -> Option<StopStrings> {
         match self {
             Turns::Template { .. } => None,

@@ -28,12 +28,13 @@ pub struct ToolLoop {
 }
 
 impl ToolLoop {
-    /// Prepares the format of calls for the policy's tokenizer.
+    /// Prepares the format of calls for the policy's tokenizer; `stop` are the texts that end a response
+    /// beside those that end a call.
     ///
     /// # Errors
     /// A chat template that cannot continue after a result.
-    pub fn new(section: ToolSection, sampler: &Sampler) -> Result<ToolLoop> {
-        let turns = Turns::new(section.format, &section.toolbox, sampler.encoder())?;
+    pub fn new(section: ToolSection, sampler: &Sampler, stop: &[String]) -> Result<ToolLoop> {
+        let turns = Turns::new(section.format, &section.toolbox, sampler.encoder(), stop)?;
         Ok(ToolLoop { section, turns })
     }
 
@@ -110,11 +111,11 @@ impl ToolLoop {
         response: &SampledResponse,
         params: RolloutParams,
     ) -> SampleRequest {
-        let stop = if item.role == ItemRole::Policy { self.turns.stop() } else { None };
+        let own = if item.role == ItemRole::Policy { self.turns.stop() } else { None };
         SampleRequest {
             prompt: [&request.prompt[..], &response.ids()].concat().into(),
             most: Some(params.max_tokens - response.tokens.len()),
-            stop,
+            stop: own.or_else(|| request.stop.clone()),
             ..request.clone()
         }
     }

@@ -12,7 +12,7 @@ use super::*;
 use crate::encode::Encoder;
 use crate::item::{Rollout, Token};
 use crate::judge_data::fixtures::problem;
-use crate::rollout::RightRule;
+use crate::rollout::{DrawParams, RightRule};
 
 /// A sampler of a scripted model with tools.
 struct Bench {
@@ -43,14 +43,14 @@ impl Bench {
         let sampler = Sampler::new(host.clone(), false).expect("it has an end");
         let sampler = sampler.with_scored(section.scored);
         let rewards = RewardManager::new(Registry::built_in(), vec![host], RightRule::default());
-        let tools = ToolLoop::new(section, &sampler).expect("a format");
+        let tools = ToolLoop::new(section, &sampler, &[]).expect("a format");
         Bench { sampler, rewards: rewards.expect("scorers"), tools }
     }
 
     fn sample(&self, item: &TrainingItem, max_tokens: usize) -> SampledResponse {
         let prompt = self.sampler.prompt(item).expect("a prompt");
         let request = SampleRequest::new(prompt, None, 0);
-        let params = RolloutParams { seed: 1, max_tokens, temperature: 1.0 };
+        let params = RolloutParams { seed: 1, max_tokens, draws: DrawParams::FULL };
         let parts = (&self.sampler, &self.rewards);
         self.tools.sample(parts, &[(request, item)], params).expect("sampled").remove(0)
     }

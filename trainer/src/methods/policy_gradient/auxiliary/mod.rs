@@ -193,10 +193,11 @@ impl AuxiliaryModels {
             lessons.token_reward = Some(model.judge(step, groups, &mut judged)?);
         }
         if config.advantage.reads_entropies() {
-            judged.entropies = Some(entropies(step, groups)?);
+            judged.entropies = Some(entropies(step, groups, config.sampling.logit_scale())?);
         }
         if let AdvantageKind::Gae(gae) = &config.advantage {
-            judged.token_rewards = divergence(gae, step, groups)?;
+            let scale = config.sampling.logit_scale();
+            judged.token_rewards = divergence(gae, step, groups, scale)?;
             let value = self.value.as_ref().ok_or_else(|| {
                 TrainError::Invalid("gae needs a value model, `value` of [method]".to_owned())
             })?;
@@ -257,12 +258,16 @@ impl AuxiliaryModels {
 }
 
 /// The mean entropy of the tokens of each response under the weights at the beginning of the step.
-fn entropies(step: &StepContext<'_>, groups: &[ScoredGroup]) -> Result<Vec<Vec<f64>>> {
+fn entropies(
+    step: &StepContext<'_>,
+    groups: &[ScoredGroup],
+    logit_scale: Option<f32>,
+) -> Result<Vec<Vec<f64>>> {
     let mut sequences = Vec::new();
     for scored in groups {
         let adapter = step.adapter(scored.adapter.as_deref())?;
         for (at, rollout) in scored.group.rollouts.iter().enumerate() {
-            let sequence = PolicySequence::rollout(scored.prompt_of(at), rollout);
+            let sequence = PolicySequence::rollout(scored.prompt_of(at), rollout, logit_scale);
             sequences.push(PolicySequence { adapter, ..sequence });
         }
     }
@@ -279,6 +284,7 @@ fn divergence(
     gae: &Gae,
     step: &StepContext<'_>,
     groups: &[ScoredGroup],
+    logit_scale: Option<f32>,
 ) -> Result<Option<TokenNumbers>> {
     let Some(kl) = &gae.kl else {
         return Ok(None);
@@ -286,7 +292,8 @@ fn divergence(
     let reference = step.reference.ok_or_else(|| {
         TrainError::Invalid("a divergence needs a reference, and there is none".to_owned())
     })?;
-    let read = read(reference, &logprob_sequences(groups), step.micro_tokens, logprobs)?;
+    let sequences = logprob_sequences(groups, logit_scale);
+    let read = read(reference, &sequences, step.micro_tokens, logprobs)?;
     let mut read = read.into_iter();
     let mut all = Vec::with_capacity(groups.len());
     for scored in groups {

@@ -6,12 +6,16 @@ use super::super::rollouts::ScoredGroup;
 use crate::error::{Result, TrainError};
 use crate::policy::{Grad, Policy, PolicySequence};
 
-/// The rollouts of groups, in order, without adapters; the log-probability of each token is read.
-pub(super) fn logprob_sequences(groups: &[ScoredGroup]) -> Vec<PolicySequence> {
+/// The rollouts of groups, in order, without adapters; the log-probability of each token is read at the
+/// temperature of sampling.
+pub(super) fn logprob_sequences(
+    groups: &[ScoredGroup],
+    logit_scale: Option<f32>,
+) -> Vec<PolicySequence> {
     let mut sequences = Vec::new();
     for scored in groups {
         for rollout in &scored.group.rollouts {
-            sequences.push(PolicySequence::rollout(&scored.prompt, rollout));
+            sequences.push(PolicySequence::rollout(&scored.prompt, rollout, logit_scale));
         }
     }
     sequences
@@ -27,6 +31,7 @@ pub(in super::super) fn scored_sequence(
         token_ids: [prompt, ids].concat(),
         reads: positions.map(|at| (at, OutputSpec::Head)).collect(),
         adapter: None,
+        logit_scale: None,
     }
 }
 

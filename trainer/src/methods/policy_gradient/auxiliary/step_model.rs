@@ -52,7 +52,10 @@ impl StepModel {
         judged: &mut Judged,
     ) -> Result<Option<StepLesson>> {
         let (steps, lesson) = match (&self.section, &config.advantage) {
-            (StepModelSection::Implicit(section), _) => self.implicit(section, step, groups)?,
+            (StepModelSection::Implicit(section), _) => {
+                let sequences = logprob_sequences(groups, config.sampling.logit_scale());
+                self.implicit(section, step, groups, sequences)?
+            }
             (StepModelSection::Progress(section), AdvantageKind::StepReturns(returns)) => {
                 self.progress(section, returns, step, groups)?
             }
@@ -70,8 +73,8 @@ impl StepModel {
         section: &ImplicitSection,
         step: &StepContext<'_>,
         groups: &[ScoredGroup],
+        sequences: Vec<PolicySequence>,
     ) -> Result<(Vec<Vec<ResponseStep>>, Option<StepLesson>)> {
-        let sequences = logprob_sequences(groups);
         let logprobs = read(self.model.policy(), &sequences, step.micro_tokens, logprobs)?;
         let mut steps = Vec::with_capacity(sequences.len());
         let mut scores = Vec::with_capacity(sequences.len());

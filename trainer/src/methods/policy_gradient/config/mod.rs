@@ -24,7 +24,7 @@ pub use auxiliary::{
 };
 pub use sections::{
     CompareSection, CrlSection, Filter, FilterOver, FiltrationSection, GuardSection, JudgeUpdate,
-    MonitorSection, PairReward, PartialSection, SparkSection, Teach, UrpoSection,
+    MonitorSection, PairReward, PartialSection, SamplingSection, SparkSection, Teach, UrpoSection,
 };
 
 /// `[method]` with `kind = "policy_gradient"`.
@@ -44,6 +44,9 @@ pub struct PolicyGradientConfig {
     /// is a reward of 1, which only a verifier's reward has this meaning of.
     #[serde(default)]
     pub right: Option<RightRule>,
+    /// The draws of responses in training.
+    #[serde(default)]
+    pub sampling: SamplingSection,
     /// The loss.
     #[serde(default)]
     pub objective: Objective,
@@ -177,6 +180,14 @@ impl PolicyGradientConfig {
         let checks =
             [self.curriculum.check(), self.keep.check(), self.fill.map_or(Ok(()), Fill::check)];
         problems.extend(checks.into_iter().filter_map(Result::err).map(|e| e.to_string()));
+        problems.extend(self.sampling.check());
+        if self.partial.is_some() && !self.sampling.stop.is_empty() {
+            problems.push(
+                "whether a response that waits for a later step (`partial`) has stopped at a text depends \
+                 on the time: leave `partial` or `sampling.stop` out"
+                    .to_owned(),
+            );
+        }
         problems.extend(self.check_steps());
         problems.extend(self.guard.iter().flat_map(|guard| guard.check(run)));
         problems.extend(self.monitor.iter().flat_map(|monitor| monitor.check(run)));

@@ -8,7 +8,59 @@ use crate::judge_data::self_reward::GapStop;
 use crate::judge_data::urpo::{Mix, OpenRule, RankJudgeConfig};
 use crate::judge_data::{SparkConfig, TemplateKind, Templates};
 use crate::methods::context::RunNames;
+use crate::rollout::DrawParams;
 use crate::staleness::PartialsConfig;
+
+/// `sampling` of `[method]`: how responses are drawn in training. Log-probabilities, entropies and
+/// divergences of the loss are those of the distribution at this temperature, before truncation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SamplingSection {
+    /// Divides the logits; 1.
+    pub temperature: f32,
+    /// Keeps the most likely tokens that have this probability together; 1.
+    pub top_p: f32,
+    /// Number of most likely tokens to keep; `None` keeps all.
+    pub top_k: Option<usize>,
+    /// Keeps tokens of at least this share of the largest probability; 0.
+    pub min_p: f32,
+    /// Texts that end a response, of which they stay a part; also in evaluations.
+    pub stop: Vec<String>,
+}
+
+impl Default for SamplingSection {
+    fn default() -> Self {
+        let DrawParams { temperature, top_p, top_k, min_p } = DrawParams::FULL;
+        Self { temperature, top_p, top_k, min_p, stop: Vec::new() }
+    }
+}
+
+impl SamplingSection {
+    /// The distribution that tokens are drawn from.
+    pub fn draws(&self) -> DrawParams {
+        let Self { temperature, top_p, top_k, min_p, stop: _ } = *self;
+        DrawParams { temperature, top_p, top_k, min_p }
+    }
+
+    /// [`DrawParams::logit_scale`] of its draws.
+    pub fn logit_scale(&self) -> Option<f32> {
+        self.draws().logit_scale()
+    }
+
+    pub(super) fn check(&self) -> Vec<String> {
+        [
+            ((0.01..=100.0).contains(&self.temperature), "`sampling.temperature` is from 0.01 to 100"),
+            (self.top_p > 0.0 && self.top_p <= 1.0, "`sampling.top_p` is above 0 and at most 1"),
+            (self.top_k != Some(0), "`sampling.top_k` is at least 1"),
+            ((0.0..=1.0).contains(&self.min_p), "`sampling.min_p` is from 0 to 1"),
+            (!self.stop.iter().any(String::is_empty), "`sampling.stop` has no empty text"),
+        ]
+        .into_iter()
+        .filter(|(holds, _)| !holds)
+        .map(|(_, problem)| problem.to_owned())
+        .collect()
+    }
+}
 
 /// `[method.crl]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

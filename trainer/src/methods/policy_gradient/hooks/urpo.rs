@@ -18,7 +18,7 @@ use crate::judge_data::urpo::{self, Call, Open, OpenRule, RankJudgeConfig, Sched
 use crate::judge_data::{StepSeed, Templates};
 use crate::methods::context::StepContext;
 use crate::metrics::Metrics;
-use crate::rollout::{RolloutParams, SampleRequest};
+use crate::rollout::{DrawParams, RolloutParams, SampleRequest};
 use base::seeded::decision;
 
 /// Adds ranked and open rows to the batch.
@@ -241,7 +241,8 @@ fn replies(
         let adapter = rollouts.adapter(item.role);
         requests.push(SampleRequest::new(prompt, adapter, requests.len() as u64));
     }
-    let params = RolloutParams { seed, max_tokens: rollouts.config.max_tokens, temperature };
+    let draws = DrawParams { temperature, ..DrawParams::FULL };
+    let params = RolloutParams { seed, max_tokens: rollouts.config.max_tokens, draws };
     let samples = rollouts.sampler.sample(&requests, params)?;
     samples.iter().map(|sample| rollouts.sampler.text(&sample.tokens)).collect()
 }
