@@ -1,4 +1,4 @@
-"""Makes values.json: generalised advantages, the loss of values, and NFT.
+"""Makes values.json: generalised advantages, the loss of values, NFT, and terms of reward models.
 
 Needs torch; run it where it is installed, from any folder:
 
@@ -132,9 +132,54 @@ def nft():
     return cases
 
 
+def contrastive():
+    cases = []
+    for seed, (pairs, width, option) in enumerate(
+        (
+            (3, 4, {}),
+            (5, 2, {"weight": 0.3, "temperature": 0.5}),
+            (2, 8, {"temperature": 0.1}),
+        )
+    ):
+        rng = random.Random(990 + seed)
+        first, second = ([rng.gauss(0, 1) for _ in range(pairs * width)] for _ in range(2))
+        a, b = tensor(first, grad=True), tensor(second, grad=True)
+        cosines = torch.nn.functional.cosine_similarity(
+            a.reshape(pairs, 1, width), b.reshape(1, pairs, width), dim=2
+        )
+        scores = cosines / option.get("temperature", 0.05)
+        loss = option.get("weight", 1.0) * torch.nn.functional.cross_entropy(scores, torch.arange(pairs))
+        grads = torch.autograd.grad(loss, (a, b))
+        grad = [slope for grad in grads for slope in grad.tolist()]
+        case = {"options": option, "width": width, "first": first, "second": second}
+        cases.append({**case, "value": loss.item(), "grad": grad})
+    return cases
+
+
+def difference():
+    cases = []
+    for seed, cu in enumerate(([0, 2, 4], [0, 3, 4, 8])):
+        rng = random.Random(995 + seed)
+        scores = [rng.gauss(0, 1) for _ in range(cu[-1])]
+        total = len(cu)
+        s = tensor(scores, grad=True)
+        value = torch.zeros(())
+        for start, end in zip(cu, cu[1:]):
+            pairs = [(i, j) for i in range(start, end) for j in range(i + 1, end)]
+            apart = [torch.sigmoid((s[i] - s[j]).abs()) for i, j in pairs]
+            if apart:
+                value = value + torch.stack(apart).mean() / total
+        grad = torch.autograd.grad(value, s)[0]
+        case = {"scores": scores, "cu_lists": cu, "total": total}
+        cases.append({**case, "value": value.item(), "grad": grad.tolist()})
+    return cases
+
+
 def main():
+    parts = {"gae": gae(), "value_loss": value_loss(), "nft": nft()}
+    parts |= {"contrastive": contrastive(), "difference": difference()}
     lines = []
-    for name, part in {"gae": gae(), "value_loss": value_loss(), "nft": nft()}.items():
+    for name, part in parts.items():
         rows = ",\n".join("  " + json.dumps(case) for case in part)
         lines.append(f" {json.dumps(name)}: [\n{rows}\n ]")
     (HERE / "values.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")

@@ -16,7 +16,7 @@
 //! | [`kl`] | k1, k2, k3, k3+ and the unbiased estimate, in the loss or in the reward |
 //! | [`correction`] | TIS, `IcePop`, sequence MIS, geometric mask, OPSM, M2PO |
 //! | [`length`] | DAPO's over-long penalty and filter |
-//! | [`preference`] | Bradley-Terry, Plackett-Luce, DPO, IPO and their weights |
+//! | [`preference`] | Bradley-Terry, Plackett-Luce, contrasts, `MetaRM`, DPO, IPO and their weights |
 //! | [`process`] | step labels: two-class heads, one-output heads, verdict tokens; SPA-RL progress |
 //! | [`value`] | PPO's clipped loss of values |
 //! | [`filter`] | PF-PPO: which of scored responses count |

@@ -18,10 +18,10 @@ pub use context::{MethodOutput, RunNames, StepContext};
 pub use policy_gradient::{PolicyGradient, PolicyGradientConfig};
 pub use preference::{PairWeights, PreferenceConfig};
 pub use process::ProcessConfig;
-pub use reward::{Margins, RewardConfig};
+pub use reward::{Margins, MetaSection, RewardConfig};
 pub use supervised::SupervisedConfig;
 
-use crate::data::TrainingRows;
+use crate::data::{RowsSource, TrainingRows};
 use crate::error::{Result, TrainError};
 use crate::rollout::ToolSection;
 
@@ -76,6 +76,17 @@ impl MethodConfig {
         }
     }
 
+    /// The responses of another distribution that a reward model is trained with; `None` without.
+    pub fn shifted(&self) -> Option<&RowsSource> {
+        match self {
+            MethodConfig::Reward(config) => config.meta.as_ref().map(|meta| &meta.data),
+            MethodConfig::Supervised(_)
+            | MethodConfig::Process(_)
+            | MethodConfig::Preference(_)
+            | MethodConfig::PolicyGradient(_) => None,
+        }
+    }
+
     /// Number of rows of a step.
     pub fn rows(&self) -> usize {
         match self {
@@ -88,7 +99,8 @@ impl MethodConfig {
     }
 }
 
-/// Computes the gradients of one step of a method that trains on data, without rollouts.
+/// Computes the gradients of one step of a method that trains on data, without rollouts; `shifted` are
+/// the responses of [`MetaSection`], with which the weights are moved for the time of this call.
 ///
 /// # Errors
 /// Rows of another kind, and errors of the policy.
@@ -96,12 +108,17 @@ pub fn offline_step(
     config: &MethodConfig,
     step: &StepContext<'_>,
     rows: &mut TrainingRows,
+    shifted: Option<&mut TrainingRows>,
 ) -> Result<MethodOutput> {
-    let n = config.rows();
-    let rows = rows.take((step.step - 1) * n as u64, n)?;
+    let take = |rows: &mut TrainingRows, n: usize| rows.take((step.step - 1) * n as u64, n);
+    let rows = take(rows, config.rows())?;
     match config {
         MethodConfig::Supervised(config) => supervised::step(config, step, &rows),
-        MethodConfig::Reward(config) => reward::step(config, step, &rows),
+        MethodConfig::Reward(config) => {
+            let both = config.shifted_rows().zip(shifted);
+            let shifted = both.map(|(n, shifted)| take(shifted, n)).transpose()?;
+            reward::step(config, step, &rows, shifted.as_deref())
+        }
         MethodConfig::Process(config) => process::step(config, step, &rows),
         MethodConfig::Preference(config) => preference::step(config, step, &rows),
         MethodConfig::PolicyGradient(_) => {

@@ -26,6 +26,8 @@ pub enum Grad {
     Head(Vec<f32>),
     /// With respect to the logit of each label.
     Labels(Vec<f32>),
+    /// With respect to each number of the hidden state.
+    Hidden(Vec<f32>),
 }
 
 /// Outputs of one kind, computed by one product.
@@ -43,6 +45,7 @@ enum OutputKind<'a> {
     Logprob(Option<f32>),
     Head(Option<usize>),
     Labels(&'a [u32]),
+    Hidden,
 }
 
 /// The outputs of a micro-batch, with their graph.
@@ -107,9 +110,10 @@ impl Policy {
                 let own = adapter.filter(|at| self.adapters[*at].live.tracked.head.is_some());
                 Ok(OutputKind::Head(own))
             }
-            OutputSpec::Labels { mass: true, .. } | OutputSpec::Vocab | OutputSpec::Hidden => Err(
-                TrainError::Invalid("a loss reads log-probabilities, heads or labels".to_owned()),
-            ),
+            OutputSpec::Hidden => Ok(OutputKind::Hidden),
+            OutputSpec::Labels { mass: true, .. } | OutputSpec::Vocab => Err(TrainError::Invalid(
+                "a loss reads log-probabilities, heads, labels or hidden states".to_owned(),
+            )),
         }
     }
 
@@ -148,6 +152,7 @@ impl Policy {
                     Some(cap) => ops::softcap(&logits, cap)?,
                 })
             }
+            OutputKind::Hidden => Ok(x.clone()),
             OutputKind::Head(own) => {
                 let head = match own {
                     Some(at) => self.adapter_head(at, tracked),
@@ -178,6 +183,7 @@ impl Reads<'_> {
                 outputs[*place] = Some(match group.kind {
                     OutputKind::Logprob(_) => Output::Logprob { logprob: list[0], entropy: list[1] },
                     OutputKind::Head(_) => Output::Head(list),
+                    OutputKind::Hidden => Output::Hidden(list),
                     OutputKind::Labels(_) => Output::Labels { logits: list, log_normalizer: None },
                 });
             }
@@ -217,11 +223,12 @@ fn push(numbers: &mut Vec<f32>, grad: &Grad, kind: OutputKind<'_>, width: usize)
             true
         }
         (Grad::Head(output_grads), OutputKind::Head(_))
+        | (Grad::Hidden(output_grads), OutputKind::Hidden)
         | (Grad::Labels(output_grads), OutputKind::Labels(_)) => {
             numbers.extend_from_slice(output_grads);
             output_grads.len() == width
         }
-        (Grad::Logprob { .. } | Grad::Head(_) | Grad::Labels(_), _) => false,
+        (Grad::Logprob { .. } | Grad::Head(_) | Grad::Labels(_) | Grad::Hidden(_), _) => false,
     };
     if fits {
         return Ok(());

@@ -55,7 +55,7 @@ fn loss(run: &mut TrainingRun) -> Result<Metrics> {
             seed: 0,
             revision: run.sampler.host().engine.revision(),
         };
-        let output = offline_step(&run.config.method, &step, rows)?;
+        let output = offline_step(&run.config.method, &step, rows, None)?;
         for (name, value) in output.metrics.iter() {
             metrics.add(name, value / rounds as f64);
         }

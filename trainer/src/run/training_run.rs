@@ -15,7 +15,7 @@ use super::folder::RunFolder;
 use super::new_head::{HeadStart, make_with_head};
 use super::sources::{DataFolder, DataSource, open_rows};
 use super::{adapters, auxiliary, checkpoint};
-use crate::data::{EpochOrder, TrainingRow, TrainingRows};
+use crate::data::{EpochOrder, RowsSource, TrainingRow, TrainingRows};
 use crate::error::{Result, TrainError};
 use crate::methods::{MethodConfig, PolicyGradient, StepContext, offline_step};
 use crate::metrics::Metrics;
@@ -36,6 +36,8 @@ pub struct TrainingRun {
     pub(super) rows: TrainingRows,
     pub(super) policy_gradient: Option<PolicyGradient>,
     pub(super) evaluation: Option<TrainingRows>,
+    /// Responses of another distribution, beside the rows of a reward model.
+    pub(super) shifted: Option<TrainingRows>,
     /// The policy and the frozen models.
     hosts: Vec<Arc<Host>>,
     /// Scorers of the judge sets, if the evaluation has any.
@@ -119,6 +121,7 @@ impl TrainingRun {
             [] => None,
             sources => Some(rows_of_evaluation(&config, sources, &sampler)?),
         };
+        let shifted = config.method.shifted().map(|source| shifted_rows(&config, source));
         let mut run = TrainingRun {
             optimiser: AdamW::new(config.optimiser.adamw, &policy),
             asserted: Asserted::default(),
@@ -131,6 +134,7 @@ impl TrainingRun {
             sampler,
             rows,
             evaluation,
+            shifted: shifted.transpose()?,
             done: 0,
             config,
         };
@@ -261,7 +265,16 @@ impl TrainingRun {
         let mut metrics = if let Some(policy_gradient) = &mut self.policy_gradient {
             policy_gradient.step(&step, &mut apply)?
         } else {
-            let output = offline_step(&self.config.method, &step, &mut self.rows)?;
+            let (method, rows) = (&self.config.method, &mut self.rows);
+            let output = match &mut self.shifted {
+                None => offline_step(method, &step, rows, None)?,
+                // Served weights wait for those that are moved to come back.
+                Some(shifted) => {
+                    let moving = || offline_step(method, &step, rows, Some(shifted));
+                    let moved = engine.update_weights_blocking(moving);
+                    moved.map_err(|error| TrainError::Engine(error.to_string()))?.value?
+                }
+            };
             let mut metrics = output.metrics;
             if let Some(mut gradients) = output.gradients {
                 metrics.set("gradient_norm", apply(&mut gradients)?);
@@ -357,6 +370,12 @@ fn read_rows(
         rows.show_tools(&schemas);
     }
     Ok(rows)
+}
+
+/// The rows of responses of another distribution.
+fn shifted_rows(config: &RunConfig, source: &RowsSource) -> Result<TrainingRows> {
+    let rows = crate::data::read_rows(&config.base, source, None)?;
+    Ok(TrainingRows::Stored { order: EpochOrder::new(config.run.seed, rows.len()), rows })
 }
 
 fn rows_of_evaluation(

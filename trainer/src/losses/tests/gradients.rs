@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::{Batch, LIMITS, all_near, near, objective};
 use crate::losses::preference::{
-    BradleyTerry, DirectPreference, Pairs, PreferredResponses, plackett_luce,
+    BradleyTerry, Contrastive, DirectPreference, Pairs, PreferredResponses, plackett_luce,
+    score_difference,
 };
 use crate::losses::process::{binary, progress, two_class};
 use crate::losses::{FormulaError, Layout};
@@ -215,6 +216,11 @@ proptest! {
         };
         followed(&scores, evaluate)?;
         followed(&scores, |scores| plackett_luce(scores, &[0, 3, 3, 8], 3))?;
+        followed(&scores, |scores| score_difference(scores, &[0, 3, 3, 8], 3))?;
+        followed(&scores, |scores| {
+            let contrastive = Contrastive { temperature: 0.5, ..Contrastive::default() };
+            contrastive.evaluate(2, &scores[..4], &scores[4..])
+        })?;
         let labels = [Some(1.0), None, Some(0.3), Some(0.0), None, Some(0.9), Some(1.0), None];
         followed(&scores, |scores| binary(scores, &labels, 6))?;
         followed(&scores, |scores| {

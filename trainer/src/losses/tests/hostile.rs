@@ -12,7 +12,8 @@ use crate::losses::layout::{Layout, Stream};
 use crate::losses::policy::{credit, token_reward_loss};
 use crate::losses::preference::weights::{confidence, wpo};
 use crate::losses::preference::{
-    BradleyTerry, DirectPreference, Pairs, PreferredResponses, plackett_luce, strength,
+    BradleyTerry, Contrastive, DirectPreference, Pairs, PreferredResponses, plackett_luce,
+    score_difference, strength,
 };
 use crate::losses::process::{binary, progress, two_class};
 use crate::losses::{FormulaError, Loss, Objective};
@@ -250,6 +251,9 @@ fn non_finite_scores_are_refused() {
         let pairs = Pairs { margins: Some(&list), ..Pairs::new(&good, &good) };
         assert!(BradleyTerry::default().evaluate(&pairs, 2).is_err());
         assert!(plackett_luce(&list, &[0, 2], 1).is_err());
+        assert!(score_difference(&list, &[0, 2], 1).is_err());
+        assert!(Contrastive::default().evaluate(1, &list, &good).is_err());
+        assert!(Contrastive::default().evaluate(1, &good, &list).is_err());
         assert!(binary(&list, &[Some(1.0); 2], 2).is_err());
         assert!(binary(&list, &[Some(1.0), None], 1).is_ok());
         assert!(binary(&good, &[Some(bad); 2], 2).is_err());
@@ -274,6 +278,17 @@ fn counts_that_do_not_fit_are_refused() {
     assert!(BradleyTerry::default().evaluate(&Pairs::new(&two, &two[..1]), 2).is_err());
     assert!(plackett_luce(&two, &[0, 1, 2], 1).is_err());
     assert!(plackett_luce(&two, &[0, 1], 1).is_err());
+    assert!(score_difference(&two, &[0, 1, 2], 1).is_err());
+    assert!(score_difference(&two, &[0, 1], 1).is_err());
+    assert!(Contrastive::default().evaluate(2, &two, &two[..1]).is_err());
+    assert!(Contrastive::default().evaluate(3, &two, &two).is_err());
+    for wrong in [
+        Contrastive { dropout: 1.0, ..Contrastive::default() },
+        Contrastive { temperature: 0.0, ..Contrastive::default() },
+        Contrastive { weight: f64::NAN, ..Contrastive::default() },
+    ] {
+        assert!(wrong.evaluate(1, &two, &two).is_err(), "{wrong:?}");
+    }
     assert!(binary(&two, &[Some(1.0)], 2).is_err());
     assert!(binary(&two, &[Some(1.0); 2], 1).is_err());
     assert!(progress(&two, &[0, 2], &[1.0, 1.0], 2).is_err());

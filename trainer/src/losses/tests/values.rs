@@ -11,7 +11,7 @@ use crate::judge_data::fixtures::none;
 use crate::losses::FormulaError;
 use crate::losses::kl::penalties;
 use crate::losses::policy::{Nft, PolicyLossKind};
-use crate::losses::preference::{BradleyTerry, Pairs};
+use crate::losses::preference::{BradleyTerry, Contrastive, Pairs, score_difference};
 use crate::losses::value::{ValueLoss, ValueTokens};
 use crate::losses::{Kl, Loss, Objective};
 
@@ -20,6 +20,8 @@ struct Goldens {
     gae: Vec<GaeCase>,
     value_loss: Vec<ValueCase>,
     nft: Vec<NftCase>,
+    contrastive: Vec<ContrastiveCase>,
+    difference: Vec<DifferenceCase>,
 }
 
 #[derive(Deserialize)]
@@ -54,6 +56,25 @@ struct NftCase {
     options: Nft,
     #[serde(flatten)]
     batch: Batch,
+    value: f64,
+    grad: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct ContrastiveCase {
+    options: Contrastive,
+    width: usize,
+    first: Vec<f64>,
+    second: Vec<f64>,
+    value: f64,
+    grad: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct DifferenceCase {
+    scores: Vec<f64>,
+    cu_lists: Vec<usize>,
+    total: usize,
     value: f64,
     grad: Vec<f64>,
 }
@@ -183,6 +204,39 @@ fn values_equal_automatic_differentiation() {
     near("clipped", of(0.9, 0.2, 0.5).value, 0.045);
     near("no gradient", of(0.9, 0.2, 0.5).grad[0], 0.0);
     assert!(ValueLoss { clip: 0.0 }.check().is_err());
+}
+
+#[test]
+fn contrasts_equal_automatic_differentiation() {
+    for case in goldens().contrastive {
+        let loss = case.options.evaluate(case.width, &case.first, &case.second);
+        let loss = loss.expect("good numbers");
+        let name = format!("{:?}", case.options);
+        near(&name, loss.value, case.value);
+        all_near(&name, &loss.grad, &case.grad);
+    }
+    // One pair has no negatives.
+    let alone = Contrastive::default().evaluate(2, &[1.0, 2.0], &[0.5, -1.0]);
+    let alone = alone.expect("good numbers");
+    near("alone", alone.value, 0.0);
+    all_near("alone", &alone.grad, &[0.0; 4]);
+}
+
+#[test]
+fn h2_meta_rm_tells_scores_apart() {
+    for case in goldens().difference {
+        let loss = score_difference(&case.scores, &case.cu_lists, case.total);
+        let loss = loss.expect("good numbers");
+        near("value", loss.value, case.value);
+        all_near("gradient", &loss.grad, &case.grad);
+    }
+    let of = |scores: &[f64]| {
+        score_difference(scores, &[0, scores.len()], 1).expect("good numbers")
+    };
+    assert!((of(&[0.5, 0.1, -0.4]).value - 0.64403).abs() < 5e-6);
+    near("equal", of(&[0.3, 0.3]).value, 0.5);
+    all_near("equal", &of(&[0.3, 0.3]).grad, &[0.0, 0.0]);
+    near("one", of(&[0.3]).value, 0.0);
 }
 
 #[test]

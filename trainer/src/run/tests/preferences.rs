@@ -100,6 +100,86 @@ fn ranked_lists_train_a_reward_model() {
     check_resume(TinyHead::Sequence, &format!("{two}{three}"), &both);
 }
 
+/// Pairs of other responses, whose order says nothing.
+fn shifted(bench: &Bench) {
+    let row = |i: usize| {
+        format!("{{\"prompt\": \"{i}\", \"chosen\": \"so {i}\", \"rejected\": \"or {i} so\"}}\n")
+    };
+    let list = "{\"prompt\": \"l\", \"candidates\": [\"x\", \"yy\", \"z\"], \"gold_rank\": [1, 2, 3]}\n";
+    let rows: String = (0..5).map(row).chain([list.to_owned()]).collect();
+    std::fs::write(bench.dir.path().join("shifted.jsonl"), rows).expect("written");
+}
+
+/// Contrasts and MetaRM change the steps, and a resumed run has the same ones.
+#[test]
+fn terms_of_reward_models_are_trained_with() {
+    const META: &str = "meta = { rate = 1e-2, rows = 3, data = { path = \"shifted.jsonl\" } }\n";
+    let made = || {
+        let bench = Bench::new(TinyHead::Sequence, &preferences());
+        shifted(&bench);
+        bench
+    };
+    let after = |rest: &str| {
+        let bench = made();
+        let mut run = bench.run(3, &format!("{REWARD}{rest}"));
+        let metrics = steps(&mut run, 3);
+        (weights(&run), metrics)
+    };
+    let (plain, _) = after("");
+    let both = format!("contrastive = {{ weight = 0.5 }}\n{META}");
+    for rest in ["contrastive = {}\n", META, &both] {
+        let (own, metrics) = after(rest);
+        assert!(own != plain, "{rest}");
+        check_resume_of(made, &format!("{REWARD}{rest}"));
+        let number = |name: &str| metrics[0].get(name).filter(|number| number.is_finite());
+        if rest.contains("contrastive") {
+            assert!(number("contrastive/loss").is_some_and(|loss| loss > 0.0), "{metrics:?}");
+            assert!(number("loss") > number("contrastive/loss").map(|loss| 0.5 * loss), "{metrics:?}");
+        }
+        if rest.contains("meta") {
+            let apart = number("meta/difference").expect("a difference");
+            assert!((0.5..1.0).contains(&apart), "{metrics:?}");
+        }
+    }
+    // A move that rounds to nothing is none: the weights come back.
+    let (still, _) = after(&META.replace("1e-2", "1e-30"));
+    assert!(still == plain);
+}
+
+#[test]
+fn terms_of_reward_models_that_cannot_be_are_refused() {
+    let check = |rows: &str, rest: &str, want: &str| {
+        let bench = Bench::new(TinyHead::Sequence, rows);
+        std::fs::write(bench.dir.path().join("problems.jsonl"), problems()).expect("written");
+        let text = format!(
+            "[run]\nfolder = \"out\"\nsteps = 1\n[policy]\npath = \"model\"\n[optimiser]\n\
+             rate = 1e-3\n[[data]]\nkind = \"rows\"\npath = \"rows.jsonl\"\n{REWARD}{rest}"
+        );
+        let config = RunConfig::parse("run.toml", &text, bench.dir.path());
+        let error = config
+            .and_then(|config| TrainingRun::open(config, Resume::default()))
+            .and_then(|mut run| run.step())
+            .expect_err(want)
+            .to_string();
+        assert!(error.contains(want), "{want} in\n{error}");
+    };
+    let pairs = preferences();
+    let list = "{\"prompt\": \"a\", \"candidates\": [\"x\", \"y\"], \"gold_rank\": [2, 1]}\n";
+    let meta = |rest: &str| format!("meta = {{ {rest} }}\n");
+    check(&pairs, "contrastive = { dropout = 1.0 }\n", "contrastive: dropout must be");
+    check(&pairs, "contrastive = { tau = 1.0 }\n", "tau");
+    check(list, "contrastive = {}\n", "`contrastive` is for rows of pairs");
+    check(&pairs, &meta("rate = 0.0, data = { path = \"rows.jsonl\" }"), "`meta.rate` is a positive");
+    check(&pairs, &meta("rate = 0.1, rows = 0, data = { path = \"rows.jsonl\" }"), "`meta.rows`");
+    check(&pairs, &meta("rate = 0.1"), "missing field `data`");
+    check(&pairs, &meta("rate = 0.1, data = { path = \"none.jsonl\" }"), "none.jsonl");
+    check(
+        &pairs,
+        &meta("rate = 0.1, data = { path = \"problems.jsonl\" }"),
+        "needs preference rows",
+    );
+}
+
 /// A base model gets a head, is trained, and its checkpoint is a model with that head.
 #[test]
 fn base_model_becomes_a_reward_model() {

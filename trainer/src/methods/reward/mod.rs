@@ -1,15 +1,21 @@
 //! Trains a reward model on pairs or ranked lists: Bradley-Terry or Plackett-Luce on the score head
 //! at the last token of each response.
 
-use models::{Output, OutputSpec};
-use rubrics::Message;
+mod contrast;
+mod meta;
+mod scores;
+
 use serde::{Deserialize, Serialize};
 
-use super::context::{MethodOutput, StepContext, check_rows, wrong_kind};
+use self::contrast::{Contrast, contrast, read_states};
+pub use self::meta::MetaSection;
+use self::scores::{Lists, head_grad, head_scores, question, scored};
+use super::context::{MethodOutput, StepContext, check_rows, report, wrong_kind};
 use crate::data::{Preference, TrainingRow};
 use crate::error::{Result, TrainError};
-use crate::losses::preference::{BradleyTerry, Pairs, plackett_luce};
-use crate::policy::{Grad, PolicySequence};
+use crate::losses::preference::{BradleyTerry, Contrastive, Pairs, plackett_luce};
+use crate::metrics::Metrics;
+use crate::policy::Grad;
 
 /// Options of a reward model's training. Rows are pairs, or lists with ranks, whose loss is that of
 /// Plackett-Luce.
@@ -28,6 +34,12 @@ pub struct RewardConfig {
     /// The margin of a pair.
     #[serde(default)]
     pub margins: Margins,
+    /// A contrastive term beside the loss of pairs.
+    #[serde(default)]
+    pub contrastive: Option<Contrastive>,
+    /// Gradients at weights that tell shifted responses apart (`MetaRM`).
+    #[serde(default)]
+    pub meta: Option<MetaSection>,
     /// The adapter to train; `None` trains the model itself.
     #[serde(default)]
     pub adapter: Option<String>,
@@ -65,18 +77,63 @@ impl RewardConfig {
     pub(super) fn check(&self) -> Vec<String> {
         let mut problems = check_rows(self.rows);
         problems.extend(self.loss.check().err().map(|error| format!("loss: {error}")));
+        let contrastive = self.contrastive.map_or(Ok(()), |own| own.check());
+        problems.extend(contrastive.err().map(|error| format!("contrastive: {error}")));
+        problems.extend(self.meta.iter().flat_map(MetaSection::check));
         problems
+    }
+
+    /// Rows of shifted responses in a step; `None` without `meta`.
+    pub fn shifted_rows(&self) -> Option<usize> {
+        self.meta.as_ref().map(|meta| meta.rows.unwrap_or(self.rows))
     }
 }
 
+/// One step; with `shifted` rows its gradients are those at weights that tell their responses further
+/// apart.
 pub(super) fn step(
     config: &RewardConfig,
     step: &StepContext<'_>,
     rows: &[TrainingRow],
+    shifted: Option<&[TrainingRow]>,
 ) -> Result<MethodOutput> {
-    if let Some(TrainingRow::Ranked(_)) = rows.first() {
-        return ranking(config, step, rows);
+    let (Some(section), Some(shifted)) = (&config.meta, shifted) else {
+        return of_rows(config, step, rows);
+    };
+    let adapter = step.adapter(config.adapter.as_deref())?;
+    let ascent = meta::difference(step, adapter, shifted)?;
+    let Some(gradients) = &ascent.gradients else {
+        return of_rows(config, step, rows);
+    };
+    let read = || of_rows(config, step, rows);
+    let mut output = meta::at_moved(step.policy, gradients, section.rate, read)?;
+    for name in ["meta/difference", "tokens_forward"] {
+        output.metrics.add(name, ascent.metrics.get(name).unwrap_or_default());
     }
+    output.metrics.set("meta/gradient_norm", gradients.norm());
+    Ok(output)
+}
+
+fn of_rows(
+    config: &RewardConfig,
+    step: &StepContext<'_>,
+    rows: &[TrainingRow],
+) -> Result<MethodOutput> {
+    match rows.first() {
+        Some(TrainingRow::Ranked(_)) if config.contrastive.is_some() => {
+            Err(TrainError::Invalid("`contrastive` is for rows of pairs, not of lists".to_owned()))
+        }
+        Some(TrainingRow::Ranked(_)) => ranking(config, step, rows),
+        _ => pairs(config, step, rows),
+    }
+}
+
+/// One step on pairs.
+fn pairs(
+    config: &RewardConfig,
+    step: &StepContext<'_>,
+    rows: &[TrainingRow],
+) -> Result<MethodOutput> {
     let adapter = step.adapter(config.adapter.as_deref())?;
     let mut sequences = Vec::new();
     let (mut margins, mut doubts, mut weights) = (Vec::new(), Vec::new(), Vec::new());
@@ -91,10 +148,13 @@ pub(super) fn step(
         doubts.push(row.label.filter(|_| config.soft_labels).map_or(0.0, |label| 1.0 - label));
         weights.push(row.weight.unwrap_or(1.0));
     }
+    let contrast = config.contrastive.map(|own| contrast(own, step, &sequences)).transpose()?;
+    if contrast.is_some() {
+        read_states(&mut sequences);
+    }
     let total = rows.len();
-    step.loss_gradients(&sequences, 2, |members, outputs, meter| {
-        let scores: Vec<f64> = outputs.iter().map(|o| head_score(o)).collect::<Result<_>>()?;
-        let (chosen, rejected) = halves(&scores);
+    let mut output = step.loss_gradients(&sequences, 2, |members, outputs, meter| {
+        let (chosen, rejected) = halves(&head_scores(outputs)?);
         let of_pairs =
             |all: &[f64]| -> Vec<f64> { members.iter().step_by(2).map(|at| all[at / 2]).collect() };
         let (margins, doubts) = (of_pairs(&margins), of_pairs(&doubts));
@@ -108,13 +168,25 @@ pub(super) fn step(
         let loss = config.loss.evaluate(&pairs, total)?;
         meter.add(&loss);
         let (chosen, rejected) = loss.grad.split_at(chosen.len());
-        let output_grads = chosen.iter().zip(rejected).flat_map(|(c, r)| [*c, *r]);
-        Ok(output_grads.map(|grad| vec![head_grad(grad)]).collect())
-    })
+        let scores = chosen.iter().zip(rejected).flat_map(|(c, r)| [*c, *r]);
+        let grads = scores.zip(members).map(|(grad, member)| {
+            let state = contrast.as_ref().map(|own| Grad::Hidden(own.grads[*member].clone()));
+            [head_grad(grad)].into_iter().chain(state).collect()
+        });
+        Ok(grads.collect())
+    })?;
+    if let Some(contrast) = &contrast {
+        add_contrast(contrast, &mut output.metrics);
+    }
+    Ok(output)
 }
 
-/// One step on ranked lists. Lists of a batch are padded to one length by sequences that nothing is
-/// read of, so that each stays in one micro-batch.
+fn add_contrast(contrast: &Contrast, metrics: &mut Metrics) {
+    metrics.add("loss", contrast.loss.value);
+    report(metrics, &contrast.loss.stats);
+}
+
+/// One step on ranked lists.
 fn ranking(
     config: &RewardConfig,
     step: &StepContext<'_>,
@@ -126,63 +198,24 @@ fn ranking(
         let TrainingRow::Ranked(row) = row else {
             return Err(wrong_kind(row, "ranked (`candidates`, `gold_rank`)"));
         };
-        let turns = [Message { role: "user".to_owned(), content: row.problem.clone() }];
+        let turns = question(row);
         let mut order: Vec<usize> = (0..row.candidates.len()).collect();
         order.sort_by(|a, b| row.ranks[*a].total_cmp(&row.ranks[*b]));
         let best_first = order.iter().map(|at| &row.candidates[*at]);
         let list = best_first.map(|response| scored(step, &turns, response, adapter));
         lists.push(list.collect::<Result<Vec<_>>>()?);
     }
-    let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
-    let filler = || PolicySequence {
-        token_ids: Vec::new(),
-        reads: Vec::new(),
-        adapter,
-        logit_scale: None,
-    };
-    let padded = lists.into_iter().flat_map(|list| {
-        let missing = longest - list.len();
-        list.into_iter().chain(std::iter::repeat_with(filler).take(missing))
-    });
-    let sequences: Vec<PolicySequence> = padded.collect();
-    step.loss_gradients(&sequences, longest, |members, outputs, meter| {
-        let scores: Vec<f64> = outputs.iter().map(|o| head_score(o)).collect::<Result<_>>()?;
-        let mut cu_lists = vec![0];
-        for list in members.chunk_by(|a, b| a / longest == b / longest) {
-            cu_lists.push(cu_lists[cu_lists.len() - 1] + list.len());
-        }
-        let loss = plackett_luce(&scores, &cu_lists, rows.len())?;
+    let lists = Lists::padded(lists, adapter);
+    step.loss_gradients(&lists.sequences, lists.length, |members, outputs, meter| {
+        let scores = head_scores(outputs)?;
+        let loss = plackett_luce(&scores, &lists.offsets(members), rows.len())?;
         meter.add(&loss);
         Ok(loss.grad.iter().map(|grad| vec![head_grad(*grad)]).collect())
     })
-}
-
-/// A response whose score is read at its last token.
-fn scored(
-    step: &StepContext<'_>,
-    turns: &[Message],
-    response: &str,
-    adapter: Option<usize>,
-) -> Result<PolicySequence> {
-    let token_ids = step.encoder.with_response(turns, response)?;
-    let reads = vec![(token_ids.len() - 1, OutputSpec::Head)];
-    Ok(PolicySequence { reads, token_ids, adapter, logit_scale: None })
 }
 
 /// Splits scores into even and odd entries.
 fn halves(scores: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let pairs = scores.chunks_exact(2);
     pairs.map(|pair| (pair[0], pair[1])).unzip()
-}
-
-fn head_score(outputs: &[Output]) -> Result<f64> {
-    match outputs {
-        [Output::Head(values)] if values.len() == 1 => Ok(f64::from(values[0])),
-        _ => Err(TrainError::Invalid("a reward model has a score head of one output".to_owned())),
-    }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "rounded to the type of gradients")]
-fn head_grad(grad: f64) -> Grad {
-    Grad::Head(vec![grad as f32])
 }
