@@ -10,8 +10,8 @@ use super::config::{CompareSection, PolicyGradientConfig};
 use super::group_source::{GroupSource, NewGroups};
 use super::hook::Hook;
 use super::hooks::{
-    CompareRewards, CrlHook, FiltrationHook, GuardHook, PartialRollouts, SelfRewardTrust,
-    SparkHook, TranscriptHook, UrpoHook, monitor,
+    CompareRewards, CrlHook, FiltrationHook, GuardHook, PartialRollouts, SampledAhead,
+    SelfRewardTrust, SparkHook, TranscriptHook, UrpoHook, monitor,
 };
 use super::problem_values::ProblemValues;
 use super::prompts::Prompts;
@@ -92,9 +92,10 @@ impl PolicyGradient {
         if let Some(section) = &config.spark {
             hooks.push(Box::new(SparkHook::new(section, config.prompts)?));
         }
-        let source: Box<dyn GroupSource> = match config.partial {
-            Some(section) => Box::new(PartialRollouts::new(section, config.prompts)?),
-            None => Box::new(NewGroups),
+        let source: Box<dyn GroupSource> = match (config.partial, config.sample_ahead) {
+            (Some(section), _) => Box::new(PartialRollouts::new(section, config.prompts)?),
+            (None, Some(steps)) => Box::new(SampledAhead::new(steps)),
+            (None, None) => Box::new(NewGroups),
         };
         Ok(PolicyGradient {
             prompts: Prompts::new(config.curriculum.clone(), rows.problems, seed)?,
@@ -182,6 +183,7 @@ impl PolicyGradient {
             replay_buffer: self.replay_buffer.clone(),
             urpo: None,
             partial_rollouts: None,
+            sampled_ahead: Vec::new(),
             reward_gap: None,
             monitor: None,
             auxiliary: self

@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::monitor_state::MonitorState;
 use super::prompts::PromptsState;
 use crate::curriculum::{CurriculumState, DiscardRate, NoProgressRule};
-use crate::item::TrainingItem;
+use crate::item::{Token, TrainingItem};
 use crate::judge_data::self_reward::GapStop;
 use crate::judge_data::urpo::Schedule;
 use crate::judge_data::{ItemQueue, ReplayBuffer};
+use crate::rollout::SampledResponse;
 use crate::staleness::{Capacity, Partials};
 
 /// The state of a run between steps.
@@ -31,6 +32,9 @@ pub struct PolicyGradientState {
     pub(super) urpo: Option<UrpoState>,
     #[serde(rename = "ahead")]
     pub(super) partial_rollouts: Option<PartialRolloutsState>,
+    /// Groups that later steps train on, of `sample_ahead`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) sampled_ahead: Vec<StoredGroup>,
     #[serde(rename = "gap")]
     pub(super) reward_gap: Option<GapStop>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,7 +63,7 @@ pub(super) struct PartialRolloutsState {
     pub(super) next: u64,
 }
 
-/// An incomplete group in a file.
+/// A group that waits for a later step, in a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StoredGroup {
@@ -69,5 +73,44 @@ pub(super) struct StoredGroup {
     pub(super) answers: Vec<(Vec<StoredToken>, bool, bool)>,
 }
 
-/// A token, the bits of its log-probability, and how many revisions old it is.
-pub(super) type StoredToken = (u32, u32, u64);
+/// A token, the bits of its log-probability, and how many revisions old it is. Revisions count from the
+/// start of a process.
+type StoredToken = (u32, u32, u64);
+
+impl StoredGroup {
+    /// Responses of one turn, without scaffolds; `revision` is that of the weights.
+    pub(super) fn new(
+        id: u64,
+        item: &TrainingItem,
+        responses: &[SampledResponse],
+        revision: u64,
+    ) -> StoredGroup {
+        let token = |token: &Token| {
+            let age = revision.wrapping_sub(token.revision);
+            (token.id, token.logprob.to_bits(), age)
+        };
+        let answer = |sample: &SampledResponse| {
+            let tokens = sample.tokens.iter().map(token).collect();
+            (tokens, sample.ended, sample.interrupted)
+        };
+        StoredGroup { id, item: item.clone(), answers: responses.iter().map(answer).collect() }
+    }
+
+    /// The responses, for weights of this revision.
+    pub(super) fn responses(&self, revision: u64) -> Vec<SampledResponse> {
+        let token = |(id, bits, age): &StoredToken| Token {
+            id: *id,
+            logprob: f32::from_bits(*bits),
+            revision: revision.wrapping_sub(*age),
+        };
+        let answers = self.answers.iter();
+        answers
+            .map(|(tokens, ended, interrupted)| SampledResponse {
+                tokens: tokens.iter().map(token).collect(),
+                ended: *ended,
+                interrupted: *interrupted,
+                ..SampledResponse::default()
+            })
+            .collect()
+    }
+}

@@ -79,8 +79,8 @@ impl EpochLoss {
 
 impl TokenBatch {
     /// Packs groups with their advantages. Old log-probabilities are those of sampling; if some
-    /// tokens are off-policy, all are recomputed once with the current weights. `None` if nothing
-    /// is left to train on.
+    /// tokens are off-policy, all are recomputed once with the current weights, unless the run
+    /// samples ahead. `None` if nothing is left to train on.
     pub(super) fn new(
         config: &PolicyGradientConfig,
         step: &StepContext<'_>,
@@ -90,7 +90,7 @@ impl TokenBatch {
     ) -> Result<Option<TokenBatch>> {
         let mut batch = TokenBatch::pack(config, step, (groups, judged), advantages)?;
         metrics.set("tokens", batch.mask.len() as f64);
-        if config.partial.is_some() {
+        if config.partial.is_some() || config.sample_ahead.is_some() {
             let stale = groups
                 .iter()
                 .flat_map(|scored| &scored.group.rollouts)
@@ -103,7 +103,8 @@ impl TokenBatch {
         if !batch.mask.contains(&true) {
             return Ok(None);
         }
-        batch.old_logprobs = if batch.on_policy.iter().all(|on_policy| *on_policy) {
+        let by_sampler = batch.on_policy.iter().all(|on_policy| *on_policy);
+        batch.old_logprobs = if by_sampler || config.sample_ahead.is_some() {
             batch.rollout_logprobs.clone()
         } else {
             read_logprobs(step.policy, &batch.sequences, step.micro_tokens)?

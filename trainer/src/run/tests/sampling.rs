@@ -76,6 +76,29 @@ fn sampling_resumes_to_the_same_bytes() {
     }
 }
 
+/// The groups of three steps are of the weights before the first of them.
+#[test]
+fn steps_are_sampled_ahead() {
+    let rest = method("sample_ahead = 3\nobjective = { policy = { kind = \"ppo\" } }");
+    let bench = Bench::new(TinyHead::Vocab, &problems());
+    let metrics = steps(&mut bench.run(5, &rest), 5);
+    for (at, metrics) in metrics.iter().enumerate() {
+        let is = |name: &str, want: f64| {
+            assert_eq!(metrics.get(name), Some(want), "{name} of step {at}: {metrics:?}");
+        };
+        is("ahead/waiting", [8.0, 4.0, 0.0, 8.0, 4.0][at]);
+        is("max_abs_dlogp", 0.0);
+        let old = metrics.get("tokens_old").expect("a count");
+        let all = metrics.get("tokens").expect("a count");
+        assert!(old == if at % 3 == 0 { 0.0 } else { all }, "{at}: {metrics:?}");
+        // Ratios are to the weights that sampled: the policy has moved away from them since.
+        let moved = metrics.get("mismatch_k3").expect("a difference");
+        assert_eq!(moved > 0.0, at % 3 > 0, "{at}: {metrics:?}");
+    }
+    check_resume(TinyHead::Vocab, &problems(), &rest);
+    check_resume(TinyHead::Vocab, &problems(), &method("sample_ahead = 4\nfill = { rounds = 2 }"));
+}
+
 #[test]
 fn sampling_that_cannot_be_is_refused() {
     let check = |sampling: &str, want: &str| {
@@ -94,5 +117,8 @@ fn sampling_that_cannot_be_is_refused() {
     check("sampling = { min_p = 1.5 }", "`sampling.min_p` is from 0 to 1");
     check("sampling = { stop = [\"\"] }", "no empty text");
     check("sampling = { tempature = 1.0 }", "tempature");
+    check("sample_ahead = 1", "`sample_ahead` is at least 2");
+    check("sample_ahead = 3\npartial = {}", "leave `partial` and `scaffold` out");
+    check("sample_ahead = 3\n\n[tools]", "leave one of both out");
     check("sampling = { stop = [\"x\"] }\npartial = {}", "leave `partial` or `sampling.stop` out");
 }

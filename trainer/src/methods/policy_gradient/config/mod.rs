@@ -116,6 +116,10 @@ pub struct PolicyGradientConfig {
     /// Groups started beyond need and continued in later steps (APRIL).
     #[serde(default)]
     pub partial: Option<PartialSection>,
+    /// Steps whose rollouts are sampled at once, by the weights at their beginning, to which ratios are
+    /// (TP-GRPO, arXiv 2507.23317, which has 50); `None` samples for each step.
+    #[serde(default)]
+    pub sample_ahead: Option<usize>,
     /// Audits of rewards that the model gives itself.
     #[serde(default)]
     pub guard: Option<GuardSection>,
@@ -201,6 +205,16 @@ impl PolicyGradientConfig {
                     .to_owned(),
             );
         }
+        if self.sample_ahead.is_some_and(|steps| steps < 2) {
+            problems.push("`sample_ahead` is at least 2".to_owned());
+        }
+        if self.sample_ahead.is_some() && (self.partial.is_some() || self.scaffold.is_some()) {
+            problems.push(
+                "`sample_ahead` trains on ratios to the weights that sampled a response to its plain \
+                 prompt: leave `partial` and `scaffold` out beside it"
+                    .to_owned(),
+            );
+        }
         if let Some(partial) = &self.partial {
             problems.extend(Partials::new(partial.options).err().map(|e| e.to_string()));
         }
@@ -236,9 +250,10 @@ impl PolicyGradientConfig {
         let drops = tools.is_some_and(|tools| tools.at_limit == AtLimit::Drop);
         [
             (
-                tools.is_some() && self.partial.is_some(),
+                tools.is_some() && (self.partial.is_some() || self.sample_ahead.is_some()),
                 "tools",
-                "a response that waits for a later step (`partial`) has one turn: leave one of both out",
+                "a response that waits for a later step (`partial`, `sample_ahead`) has one turn: leave one \
+                 of both out",
             ),
             (
                 drops && matches!(self.advantage, AdvantageKind::Canon(_)),

@@ -14,9 +14,9 @@ use super::super::config::PartialSection;
 use super::super::group_source::{GroupSource, Round};
 use super::super::prompts::Prompts;
 use super::super::rollouts::SampledGroup;
-use super::super::state::{PartialRolloutsState, PolicyGradientState, StoredGroup, StoredToken};
+use super::super::state::{PartialRolloutsState, PolicyGradientState, StoredGroup};
 use crate::error::Result;
-use crate::item::{Token, TrainingItem};
+use crate::item::TrainingItem;
 use crate::metrics::Metrics;
 use crate::rollout::{SampleRequest, SampledResponse};
 use crate::staleness::{Capacity, CapacityConfig, Partials};
@@ -179,18 +179,8 @@ impl GroupSource for PartialRollouts {
     }
 
     fn save(&self, state: &mut PolicyGradientState, revision: u64) {
-        let token = |token: &Token| {
-            let age = revision.wrapping_sub(token.revision);
-            (token.id, token.logprob.to_bits(), age)
-        };
-        let response = |sample: &SampledResponse| {
-            let tokens = sample.tokens.iter().map(token).collect();
-            (tokens, sample.ended, sample.interrupted)
-        };
-        let stored = |(id, held): (&u64, &HeldGroup)| StoredGroup {
-            id: *id,
-            item: held.item.clone(),
-            answers: held.responses.iter().map(response).collect(),
+        let stored = |(id, held): (&u64, &HeldGroup)| {
+            StoredGroup::new(*id, &held.item, &held.responses, revision)
         };
         state.partial_rollouts = Some(PartialRolloutsState {
             partials: self.partials.clone(),
@@ -200,25 +190,12 @@ impl GroupSource for PartialRollouts {
         });
     }
 
-    /// Revisions count from the start of a process, so a checkpoint holds ages.
     fn restore(&mut self, state: &PolicyGradientState, revision: u64) {
         let Some(state) = &state.partial_rollouts else {
             return;
         };
-        let token = |(id, bits, age): &StoredToken| Token {
-            id: *id,
-            logprob: f32::from_bits(*bits),
-            revision: revision.wrapping_sub(*age),
-        };
-        let sample =
-            |(tokens, ended, interrupted): &(Vec<StoredToken>, bool, bool)| SampledResponse {
-                tokens: tokens.iter().map(token).collect(),
-                ended: *ended,
-                interrupted: *interrupted,
-                ..SampledResponse::default()
-            };
         let held = |stored: &StoredGroup| {
-            let responses = stored.answers.iter().map(sample).collect();
+            let responses = stored.responses(revision);
             (stored.id, HeldGroup { item: stored.item.clone(), responses })
         };
         self.held = state.held.iter().map(held).collect();
