@@ -30,6 +30,30 @@ pub struct Gae {
     /// Adds rewards of steps by `ReNorm` (PPR, 2509.25598) at the last token of each, in the place
     /// of the reward of the response, which enters as this says. Both are then in [0, 1].
     pub renorm: Option<OutcomeAt>,
+    /// Rewards of steps at the last token of each, in the place of the reward of the response
+    /// (PRLCoder, 2502.01715), which a response without steps keeps. Not beside `renorm`.
+    pub steps: Option<StepReward>,
+}
+
+/// The reward of a step by its score, from 0 for wrong to 1 for right. Which of both PRLCoder has is not
+/// known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepReward {
+    /// The score.
+    Score,
+    /// 1 above one half, else -1.
+    Signed,
+}
+
+impl StepReward {
+    fn of(self, score: f64) -> f64 {
+        match self {
+            StepReward::Score => score,
+            StepReward::Signed if score > 0.5 => 1.0,
+            StepReward::Signed => -1.0,
+        }
+    }
 }
 
 /// Advantages of one response before whitening, and its returns, which its values are trained on.
@@ -46,7 +70,7 @@ const WHITENING: Whitening = Whitening { variance: Variance::Unbiased, floor: 1e
 
 impl Default for Gae {
     fn default() -> Self {
-        Self { gamma: 1.0, lambda: 0.95, whiten: true, kl: None, renorm: None }
+        Self { gamma: 1.0, lambda: 0.95, whiten: true, kl: None, renorm: None, steps: None }
     }
 }
 
@@ -54,7 +78,13 @@ impl Gae {
     pub(super) fn check(&self) -> Result<()> {
         check_gamma(self.gamma)?;
         setting("lambda", "from 0 to 1", (0.0..=1.0).contains(&self.lambda))?;
+        setting("steps", "without `renorm`", self.steps.is_none() || self.renorm.is_none())?;
         self.kl.map_or(Ok(()), |kl| kl.check())
+    }
+
+    /// Whether it reads the scores of steps.
+    pub fn reads_steps(&self) -> bool {
+        self.renorm.is_some() || self.steps.is_some()
     }
 
     /// The advantages and returns of a response.
@@ -91,22 +121,18 @@ impl Gae {
             [] => vec![0.0; response.n_tokens],
             given => given.to_vec(),
         };
-        let own = match self.renorm {
-            Some(_) => own_rewards(index, response)?,
-            None => Vec::new(),
+        let own = if self.reads_steps() { own_rewards(index, response)? } else { Vec::new() };
+        let shares = match (self.renorm, self.steps) {
+            _ if own.is_empty() => Vec::new(),
+            (Some(at), _) => renorm(&own, response.reward, at)?,
+            (None, Some(reward)) => own.iter().map(|score| reward.of(*score)).collect(),
+            (None, None) => Vec::new(),
         };
-        match (self.renorm, own.as_slice()) {
-            (Some(at), [_, ..]) => {
-                let shares = renorm(&own, response.reward, at)?;
-                for (step, share) in response.steps.iter().zip(shares) {
-                    rewards[step.tokens.end - 1] += share;
-                }
-            }
-            (None | Some(_), _) => {
-                if let Some(last) = rewards.last_mut() {
-                    *last += response.reward;
-                }
-            }
+        for (step, share) in response.steps.iter().zip(&shares) {
+            rewards[step.tokens.end - 1] += share;
+        }
+        if let (Some(last), []) = (rewards.last_mut(), shares.as_slice()) {
+            *last += response.reward;
         }
         Ok(rewards)
     }

@@ -13,7 +13,7 @@
 //! | [`batch`] | REINFORCE++ and its baseline form, whitening, `StableReinforce`'s filter |
 //! | [`canon`] | CANON: the other half of a group |
 //! | [`w_reinforce`] | PSR, NSR, W-REINFORCE |
-//! | [`gae`] | GAE against a value model, PPR's step rewards |
+//! | [`gae`] | GAE against a value model, step rewards of PPR and PRLCoder |
 //! | [`process`] | CAPO, TP-GRPO, PPR, iStar |
 //! | [`step_returns`] | returns of shaped step rewards and the outcome |
 //! | [`steps`] | step rewards: iStar's implicit ones, SPA-RL's; returns, and steps to tokens |

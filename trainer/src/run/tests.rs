@@ -2,6 +2,7 @@ mod auxiliary;
 mod loops;
 mod preferences;
 mod rewards;
+mod rounds;
 mod sampling;
 mod tools;
 
@@ -259,7 +260,7 @@ fn all_problems_of_a_run_file_are_listed() {
 #[test]
 fn run_files_of_examples_are_read() {
     let mut n = 0;
-    for name in ["training", "countdown"] {
+    for name in ["training", "countdown", "prlcoder"] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(name);
         for file in std::fs::read_dir(folder).expect("a folder") {
             let path = file.expect("an entry").path();

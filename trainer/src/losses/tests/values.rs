@@ -181,6 +181,32 @@ fn b4_step_rewards_are_at_the_last_tokens_of_steps() {
     check("", 1.0, [0.0, 0.0, 0.0, 1.0]);
 }
 
+/// METHODS2 G3: scores of two lines, and a divergence of 0.1 times the log-ratios.
+#[test]
+fn g3_lines_are_rewarded_at_their_last_tokens() {
+    let step = |tokens, score| ResponseStep { tokens, signal: Signal::Reward(score) };
+    let steps = [step(0..1, 0.9), step(1..2, 0.2)];
+    let kl = Kl { weight: 0.1, estimator: crate::losses::kl::Estimator::K1 };
+    let token_rewards = penalties(&kl, &[-1.0, -1.0], &[-1.2, -0.9]).expect("good numbers");
+    let check = |toml: &str, steps: &[ResponseStep], expected: [f64; 2]| {
+        let gae: Gae =
+            toml::from_str(&format!("whiten = false\nlambda = 0.0\n{toml}")).expect("good options");
+        let values = [0.0; 2];
+        let response = ScoredResponse {
+            values: &values,
+            token_rewards: &token_rewards,
+            ..ScoredResponse::new(1.0, 2)
+        };
+        let got = gae.estimate(0, &response.with_steps(steps)).expect("good numbers");
+        all_near(toml, &got.advantages, &expected);
+    };
+    check("steps = 'signed'", &steps, [0.98, -0.99]);
+    check("steps = 'score'", &steps, [0.88, 0.21]);
+    check("steps = 'signed'", &[], [-0.02, 1.01]);
+    let both = toml::from_str("steps = 'signed'\nrenorm = 'every_step'").expect("it can be read");
+    assert!(AdvantageKind::Gae(both).check().is_err());
+}
+
 #[test]
 fn values_equal_automatic_differentiation() {
     for case in goldens().value_loss {

@@ -13,6 +13,7 @@ mod monitor_state;
 mod problem_values;
 mod prompts;
 mod rollouts;
+mod round;
 mod scaffolds;
 mod state;
 mod step_signals;
@@ -23,8 +24,8 @@ pub use auxiliary::{AuxiliarySpec, AuxiliaryStart};
 pub use config::{
     AlongGroup, AlongTraining, CompareSection, CrlSection, Filter, FilterOver, FiltrationSection,
     GuardSection, ImplicitSection, JudgeUpdate, MonitorSection, Overlong, OwnValue, PairReward,
-    PartialSection, PolicyGradientConfig, ProgressSection, ScaffoldSection, SharedValue,
-    SparkSection, StepModelSection, StepSplit, Teach, TokenRewardSection, TrajectoryScore,
+    PartialSection, PolicyGradientConfig, ProgressSection, RoundReference, RoundSection,
+    RoundWeights, SamplingSection, ScaffoldSection, SharedValue, SparkSection, StepModelSection, StepSplit, Teach, TokenRewardSection, TrajectoryScore,
     UrpoSection, ValueSection,
 };
 pub(crate) use majority_vote::SCORER as MAJORITY_VOTE;

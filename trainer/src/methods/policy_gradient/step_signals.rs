@@ -31,7 +31,7 @@ impl StepSignal {
             AdvantageKind::TpGrpo(_) => Some(StepSignal::Labels),
             AdvantageKind::Ppr(_) | AdvantageKind::IStar(_) => Some(StepSignal::Scores),
             AdvantageKind::StepReturns(returns) => Some(StepSignal::Shaped(*returns)),
-            AdvantageKind::Gae(gae) => gae.renorm.map(|_| StepSignal::Scores),
+            AdvantageKind::Gae(gae) => gae.reads_steps().then_some(StepSignal::Scores),
             AdvantageKind::Grpo(_)
             | AdvantageKind::Mean(_)
             | AdvantageKind::Rloo(_)

@@ -13,6 +13,7 @@ use super::hook::{Hook, HookContext, StepData};
 use super::labels;
 use super::prompts::Prompts;
 use super::rollouts::{Phase, Rollouts, ScoredGroups};
+use super::round;
 use super::update_batch::{Apply, TokenBatch, UpdateBatch};
 use crate::curriculum::fill::Next;
 use crate::curriculum::{DiscardRate, Fill, FillConfig, NoProgressRule};
@@ -156,6 +157,9 @@ pub(super) fn update(
     auxiliary: &mut AuxiliaryModels,
     apply: &mut Apply<'_>,
 ) -> Result<Metrics> {
+    if let Some(section) = &config.round {
+        return round::update((config, section), step, batch, apply);
+    }
     let mut metrics = Metrics::default();
     let groups = &batch.train_groups;
     metrics.set("groups/teaching", groups.len() as f64);

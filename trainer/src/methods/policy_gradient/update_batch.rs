@@ -259,7 +259,11 @@ impl TokenBatch {
 }
 
 /// Computes the log-probabilities of all read tokens, without gradients.
-fn read_logprobs(model: &Policy, sequences: &[PolicySequence], tokens: usize) -> Result<Vec<f64>> {
+pub(super) fn read_logprobs(
+    model: &Policy,
+    sequences: &[PolicySequence],
+    tokens: usize,
+) -> Result<Vec<f64>> {
     let outputs = model.read(sequences, tokens)?;
     let read: Vec<Vec<f64>> = outputs.iter().map(|o| logprobs(o)).collect::<Result<_>>()?;
     Ok(read.concat())

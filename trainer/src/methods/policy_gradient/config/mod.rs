@@ -24,7 +24,8 @@ pub use auxiliary::{
 };
 pub use sections::{
     CompareSection, CrlSection, Filter, FilterOver, FiltrationSection, GuardSection, JudgeUpdate,
-    MonitorSection, PairReward, PartialSection, SamplingSection, SparkSection, Teach, UrpoSection,
+    MonitorSection, PairReward, PartialSection, RoundReference, RoundSection,
+    RoundWeights, SamplingSection, SparkSection, Teach, UrpoSection,
 };
 
 /// `[method]` with `kind = "policy_gradient"`.
@@ -101,6 +102,9 @@ pub struct PolicyGradientConfig {
     /// A part of a row's rubric before its prompt while it is sampled (`RuscaRL`).
     #[serde(default)]
     pub scaffold: Option<ScaffoldSection>,
+    /// Pairs of responses in the place of advantages (`StepORLM`).
+    #[serde(default)]
+    pub round: Option<RoundSection>,
     /// Judging and reflection items made of rollouts.
     #[serde(default)]
     pub spark: Option<SparkSection>,
@@ -193,6 +197,7 @@ impl PolicyGradientConfig {
             );
         }
         problems.extend(self.check_steps());
+        problems.extend(self.round.iter().flat_map(|round| self.check_round(round)));
         problems.extend(self.guard.iter().flat_map(|guard| guard.check(run)));
         problems.extend(self.monitor.iter().flat_map(|monitor| monitor.check(run)));
         problems.extend(self.scaffold.iter().flat_map(ScaffoldSection::check));
@@ -277,10 +282,32 @@ impl PolicyGradientConfig {
         matches!(self.value, Some(ValueSection::Shared(_)))
     }
 
+    /// Lists what a round of pairs has no use for.
+    fn check_round(&self, round: &RoundSection) -> Vec<String> {
+        let loss = round.loss.check().err().map(|error| format!("round.loss: {error}"));
+        let has_own = self.objective != Objective::default()
+            || self.advantage != AdvantageKind::default()
+            || self.auxiliary_names().next().is_some();
+        let own = has_own.then(|| {
+            "`round` trains on pairs: leave `objective`, `advantage`, `value`, `token_reward` and \
+             `step_model` out beside it"
+                .to_owned()
+        });
+        let others = self.spark.is_some() || self.urpo.is_some() || self.guard.is_some();
+        let others = (others || self.scaffold.is_some()).then(|| {
+            "`round` pairs responses to problems by their outcomes: leave `spark`, `urpo`, `guard` and \
+             `scaffold` out beside it"
+                .to_owned()
+        });
+        loss.into_iter().chain(own).chain(others).collect()
+    }
+
     /// Whether a loss or a reward compares with the reference model.
     pub fn reads_reference(&self) -> bool {
+        let in_pairs =
+            self.round.is_some_and(|round| round.reference == RoundReference::Frozen);
         let in_reward = matches!(&self.advantage, AdvantageKind::Gae(gae) if gae.kl.is_some());
-        in_reward || self.objective.kl.is_some()
+        in_reward || in_pairs || self.objective.kl.is_some()
     }
 
     /// The extension or advantage that reads which answers are right; `None` if nothing does.
@@ -289,6 +316,7 @@ impl PolicyGradientConfig {
         [
             (self.spark.is_some(), "`spark`"),
             (self.crl.is_some(), "`crl`"),
+            (self.round.is_some(), "`round`"),
             (self.replay_buffer > 0, "`replay_buffer`"),
             (signal.is_some_and(StepSignal::needs_right), "the advantage"),
         ]
@@ -359,7 +387,8 @@ impl PolicyGradientConfig {
     fn check_steps(&self) -> Option<String> {
         let outcomes = match StepSignal::of(&self.advantage) {
             None => {
-                return self.steps_scorer.as_ref().map(|_| {
+                let read = self.steps_scorer.as_ref().filter(|_| self.round.is_none());
+                return read.map(|_| {
                     "`steps_scorer` is there for an advantage that reads steps, and this one does not"
                         .to_owned()
                 });

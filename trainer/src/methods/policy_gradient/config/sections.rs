@@ -7,6 +7,7 @@ use crate::judge_data::crl::CrlConfig;
 use crate::judge_data::self_reward::GapStop;
 use crate::judge_data::urpo::{Mix, OpenRule, RankJudgeConfig};
 use crate::judge_data::{SparkConfig, TemplateKind, Templates};
+use crate::losses::preference::DirectPreference;
 use crate::methods::context::RunNames;
 use crate::rollout::DrawParams;
 use crate::staleness::PartialsConfig;
@@ -60,6 +61,57 @@ impl SamplingSection {
         .map(|(_, problem)| problem.to_owned())
         .collect()
     }
+}
+
+/// `[method.round]`: pairs of the policy's own responses in the place of advantages (`StepORLM`, 2509.22558),
+/// as reported. Whether its loss has a reference is not known; `none` and `frozen` are both readings, and
+/// `sampler` is ours.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RoundSection {
+    /// The loss of pairs.
+    pub loss: DirectPreference,
+    /// What log-probabilities are compared with.
+    pub reference: RoundReference,
+    /// The weight of a pair.
+    pub weights: RoundWeights,
+    /// Whether two wrong responses make a pair, by their steps alone; true.
+    pub wrong_pairs: bool,
+}
+
+impl Default for RoundSection {
+    fn default() -> Self {
+        Self {
+            loss: DirectPreference::default(),
+            reference: RoundReference::default(),
+            weights: RoundWeights::default(),
+            wrong_pairs: true,
+        }
+    }
+}
+
+/// The policy that log-probabilities of pairs are compared with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RoundReference {
+    /// The one that sampled them: at the beginning of a round, with `sample_ahead`.
+    #[default]
+    Sampler,
+    /// The model at the start of the run.
+    Frozen,
+    /// None.
+    None,
+}
+
+/// The weight of a pair of responses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RoundWeights {
+    /// 1 between a right and a wrong response, else the difference of shares of right steps.
+    #[default]
+    WDpo,
+    /// 1.
+    Even,
 }
 
 /// `[method.crl]`.
