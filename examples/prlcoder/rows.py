@@ -71,7 +71,7 @@ def main():
                 changed = lines[:at] + [how(generator, lines[at])]
                 row = {"prompt": prompt, "response": "\n".join(changed + lines[at + 1 :]), "reference": reference(lines)}
                 # The process reward model sees the program up to the changed line.
-                row |= {"how": how.__name__, "steps": changed, "before": [True] * at}
+                row |= {"how": how.__name__, "lines": changed, "before": [True] * at}
                 file.write(json.dumps(row) + "\n")
 
 

@@ -104,7 +104,7 @@ mod tests {
             reads: vec![(2, OutputSpec::Head)],
             ..PolicySequence::continued(&[1, 2], &[3])
         };
-        let score = || {
+        let score = || -> Result<f64> {
             let read = policy.read(std::slice::from_ref(&sequence), 100)?;
             Ok(head_scores(&read)?[0])
         };

@@ -38,10 +38,9 @@ fn pairs_of_own_responses_are_trained_on() {
     }
 }
 
-/// A pair of a response that the policy prefers already teaches less: the loss falls over epochs of one
-/// round.
+/// The policy moves from the one that sampled towards what wins.
 #[test]
-fn a_round_learns_its_pairs() {
+fn rounds_prefer_what_wins() {
     let bench = Bench::new(TinyHead::Vocab, &problems());
     let rest = method("sample_ahead = 9\n[method.round]\nloss = { kind = \"dpo\", beta = 1.0 }");
     let mut run = bench.run(9, &rest);
