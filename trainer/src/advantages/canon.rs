@@ -23,6 +23,10 @@ pub struct Canon {
     pub beta: f64,
     /// How `mu` moves during training.
     pub anneal: CanonAnneal,
+    /// Steps of the rise of `anneal = "cosine"`; 5.
+    pub warmup: u64,
+    /// Its cycles; 3.
+    pub cycles: u64,
 }
 
 /// What CANON halves a group by.
@@ -46,6 +50,9 @@ pub enum CanonAnneal {
     /// It is the share of responses of the batch with a positive reward: first the own half counts, later
     /// the other one. The batch is that of the groups that are trained on, which is ours.
     Accuracy,
+    /// It rises from 0 to 1 over `warmup` steps, and then falls to 0 along a cosine in each of `cycles`
+    /// cycles, as learning rates do with hard restarts; the direction is ours.
+    Cosine,
 }
 
 impl Default for Canon {
@@ -56,6 +63,8 @@ impl Default for Canon {
             alpha: 1.0,
             beta: 0.0,
             anneal: CanonAnneal::default(),
+            warmup: 5,
+            cycles: 3,
         }
     }
 }
@@ -68,12 +77,35 @@ impl Canon {
             CanonMetric::Length => self.beta == 0.0,
             CanonMetric::Entropy => self.beta.is_finite() && self.beta >= 0.0,
         };
-        setting("beta", "0 or more, and 0 by length", holds)
+        setting("beta", "0 or more, and 0 by length", holds)?;
+        setting("cycles", "1 or more", self.cycles > 0)
+    }
+
+    /// Its options in one step of a run, counted from 1.
+    pub(super) fn at(self, step: u64, steps: u64) -> Self {
+        match self.anneal {
+            CanonAnneal::None | CanonAnneal::Accuracy => self,
+            CanonAnneal::Cosine => {
+                let mu = self.cosine(step.saturating_sub(1), steps);
+                Self { mu, anneal: CanonAnneal::None, ..self }
+            }
+        }
+    }
+
+    /// `mu` after `done` of the steps of a run.
+    fn cosine(&self, done: u64, steps: u64) -> f64 {
+        if done < self.warmup {
+            return done as f64 / self.warmup as f64;
+        }
+        let rest = steps.saturating_sub(self.warmup).max(1);
+        let progress = (done - self.warmup) as f64 / rest as f64;
+        let cycle = (progress * self.cycles as f64).fract();
+        f64::midpoint(1.0, (std::f64::consts::PI * cycle).cos())
     }
 
     pub(super) fn evaluate(&self, groups: &[Vec<ScoredResponse<'_>>]) -> Result<TokenAdvantages> {
         let mu = match self.anneal {
-            CanonAnneal::None => self.mu,
+            CanonAnneal::None | CanonAnneal::Cosine => self.mu,
             CanonAnneal::Accuracy => {
                 let all = || groups.iter().flatten();
                 let right = all().filter(|response| response.total() > 0.0).count();

@@ -235,6 +235,15 @@ impl AdvantageKind {
         }
     }
 
+    /// The kind with its options in one step of a run, counted from 1.
+    #[must_use]
+    pub fn at(&self, step: u64, steps: u64) -> AdvantageKind {
+        match self {
+            Self::Canon(kind) => Self::Canon(kind.at(step, steps)),
+            kind => *kind,
+        }
+    }
+
     /// The advantage of every token of a batch.
     ///
     /// # Errors

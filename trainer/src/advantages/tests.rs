@@ -379,6 +379,14 @@ fn f3_canon_by_entropy() {
     check("beta = 0.1", [0.4, -0.9, 0.4, 0.1]);
     // Three of four are right.
     check("anneal = 'accuracy'", [0.375, -0.875, 0.375, 0.125]);
+    // The weight of the other half rises over two steps and falls in each of two cycles of four.
+    let cosine = kind("kind = 'canon'\nanneal = 'cosine'\nwarmup = 2\ncycles = 2");
+    let half = f64::midpoint(1.0, std::f64::consts::FRAC_1_SQRT_2);
+    for (step, mu) in [(1, 0.0), (2, 0.5), (3, 1.0), (4, half), (5, 0.5), (7, 1.0), (9, 0.5)] {
+        let AdvantageKind::Canon(own) = cosine.at(step, 10) else { panic!("another kind") };
+        assert!((own.mu - mu).abs() < 1e-12, "{step}: {}", own.mu);
+    }
+    assert!(kind("kind = 'canon'\ncycles = 0").check().is_err());
     let bare = vec![ScoredResponse::new(1.0, 1), ScoredResponse::new(0.0, 1)];
     let error = kind("kind = 'canon'\nmetric = 'entropy'").evaluate(&[bare]);
     assert!(matches!(error, Err(FormulaError::Missing { method: "canon", .. })));

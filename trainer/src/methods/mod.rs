@@ -87,6 +87,17 @@ impl MethodConfig {
         }
     }
 
+    /// Whether rollouts become judging and reflection items (SPARK).
+    pub fn has_spark(&self) -> bool {
+        match self {
+            MethodConfig::PolicyGradient(config) => config.spark.is_some(),
+            MethodConfig::Supervised(_)
+            | MethodConfig::Reward(_)
+            | MethodConfig::Process(_)
+            | MethodConfig::Preference(_) => false,
+        }
+    }
+
     /// Number of rows of a step.
     pub fn rows(&self) -> usize {
         match self {

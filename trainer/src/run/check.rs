@@ -122,7 +122,7 @@ fn sampled(
 ) -> Result<Rollout> {
     let sampler = policy_gradient.sampler();
     let prompt = sampler.prompt(item)?;
-    let request = SampleRequest::new(prompt, policy_gradient.policy_adapter(), 0);
+    let request = SampleRequest::new(prompt, policy_gradient.adapter(item.role), 0);
     let draws = method.sampling.draws();
     let params = RolloutParams { seed: 0, max_tokens: method.max_tokens, draws };
     let mut samples = policy_gradient.respond(&[(request, item)], params)?;

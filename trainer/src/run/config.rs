@@ -186,6 +186,8 @@ pub struct EvaluationSection {
     pub problems: Option<usize>,
     /// Samples of each problem, for pass@k.
     pub samples: usize,
+    /// Rounds in which the model judges its greedy answer and solves again what it does not find right.
+    pub reflections: usize,
     /// Maximum tokens of an answer.
     pub max_tokens: Option<usize>,
     /// Sets on which the model's judgements are measured.
@@ -321,6 +323,12 @@ impl RunConfig {
             if adapter.r == 0 {
                 root.problem("policy", "the rank `r` of an adapter is at least 1");
             }
+        }
+        if self.evaluation.reflections > 0 && !self.method.has_spark() {
+            root.problem(
+                "evaluation",
+                "`reflections` asks by the templates of [method.spark], and there is none",
+            );
         }
         if self.models.iter().any(|model| model.name == POLICY) {
             root.problem("model", "the name 'policy' is that of the model in training");

@@ -1,15 +1,15 @@
 //! Evaluations: problems solved greedily and by sampling, and losses on held-out rows.
 
-use base::stats::mean;
-
 use super::adapters;
+use super::answers::{answers, set_mean};
+use super::reflection::Reflection;
 use super::training_run::TrainingRun;
 use crate::error::{Result, TrainError};
 use crate::figures::pass_at_k;
-use crate::item::{Rollout, TrainingItem};
-use crate::methods::{MethodConfig, PolicyGradient, StepContext, offline_step};
+use crate::item::TrainingItem;
+use crate::methods::{MethodConfig, StepContext, offline_step};
 use crate::metrics::Metrics;
-use crate::rollout::{DrawParams, RolloutParams, SampleRequest};
+use crate::rollout::{DrawParams, RolloutParams};
 
 /// Maximum tokens of an answer of a judge set, unless the run file sets it.
 const MOST_ANSWER: usize = 128;
@@ -96,6 +96,11 @@ fn problems(run: &mut TrainingRun) -> Result<Metrics> {
     let right: Vec<f64> = verdicts.iter().map(|right| f64::from(u8::from(*right))).collect();
     set_mean(&mut metrics, "greedy", &right);
     metrics.set("without_verdict", (greedy.len() - right.len()) as f64);
+    if let (Some(spark), 1..) = (&method.spark, run.config.evaluation.reflections) {
+        let reflection = Reflection::new(spark, run.config.evaluation.reflections)?;
+        let params = params(DrawParams::GREEDY);
+        metrics.extend("", &reflection.measure(policy_gradient, &items, greedy, params)?);
+    }
     let samples = run.config.evaluation.samples;
     if samples > 0 {
         let sampled = answers(policy_gradient, &items, samples, params(DrawParams::FULL))?;
@@ -112,37 +117,4 @@ fn problems(run: &mut TrainingRun) -> Result<Metrics> {
         }
     }
     Ok(metrics)
-}
-
-/// Sets the mean, unless there are no numbers.
-fn set_mean(metrics: &mut Metrics, name: &str, numbers: &[f64]) {
-    if let Some(mean) = mean(numbers) {
-        metrics.set(name, mean);
-    }
-}
-
-/// Samples `n` answers to each item and scores them; those of an item are together.
-fn answers(
-    policy_gradient: &PolicyGradient,
-    items: &[&TrainingItem],
-    n: usize,
-    params: RolloutParams,
-) -> Result<Vec<Rollout>> {
-    let sampler = policy_gradient.sampler();
-    let mut requests = Vec::with_capacity(items.len() * n);
-    for item in items {
-        let prompt = sampler.prompt(item)?;
-        for _ in 0..n {
-            let adapter = policy_gradient.policy_adapter();
-            let stream = requests.len() as u64;
-            requests.push((SampleRequest::new(prompt.clone(), adapter, stream), *item));
-        }
-    }
-    let samples = policy_gradient.respond(&requests, params)?.into_iter();
-    let mut answers: Vec<Rollout> =
-        samples.map(|sample| sampler.rollout(sample)).collect::<Result<_>>()?;
-    let mut pairs: Vec<(&TrainingItem, &mut Rollout)> =
-        answers.iter_mut().enumerate().map(|(at, rollout)| (items[at / n], rollout)).collect();
-    policy_gradient.rewards().reward(&mut pairs, params.seed)?;
-    Ok(answers)
 }

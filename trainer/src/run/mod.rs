@@ -1,6 +1,7 @@
 //! A run: a model, data, a method and an optimiser, step by step, with logs and checkpoints.
 
 mod adapters;
+mod answers;
 mod auxiliary;
 mod check;
 mod checkpoint;
@@ -10,6 +11,7 @@ mod evaluate;
 mod folder;
 mod judge_sets;
 mod new_head;
+mod reflection;
 mod sources;
 mod training_run;
 

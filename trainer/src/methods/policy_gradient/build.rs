@@ -22,7 +22,7 @@ use crate::auxiliary::AuxiliaryModel;
 use crate::curriculum::{DiscardRate, NoProgressRule};
 use crate::data::{Ranked, TrainingRow, TrainingRows};
 use crate::error::{Result, TrainError};
-use crate::item::TrainingItem;
+use crate::item::{ItemRole, TrainingItem};
 use crate::judge_data::{ItemQueue, ReplayBuffer};
 use crate::methods::context::wrong_kind;
 use crate::rollout::{
@@ -163,9 +163,9 @@ impl PolicyGradient {
         &self.rollouts.sampler
     }
 
-    /// The adapter that solves problems; `None` is the model itself.
-    pub fn policy_adapter(&self) -> Option<Arc<str>> {
-        self.config.adapter.as_deref().map(Into::into)
+    /// The adapter that responds to items of a role; `None` is the model itself.
+    pub fn adapter(&self, role: ItemRole) -> Option<Arc<str>> {
+        self.rollouts.adapter(role)
     }
 
     /// The scorers of the run.

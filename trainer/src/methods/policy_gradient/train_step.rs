@@ -168,7 +168,8 @@ pub(super) fn update(
     if !groups.is_empty() {
         let (judged, own) = auxiliary.judge(config, step, groups)?;
         lessons = own;
-        let advantages = config.advantage.evaluate(&scored_responses(groups, &judged))?;
+        let advantage = config.advantage.at(step.step, step.steps);
+        let advantages = advantage.evaluate(&scored_responses(groups, &judged))?;
         tokens = TokenBatch::new(config, step, (groups, &judged), advantages, &mut metrics)?;
     }
     if tokens.is_none() && batch.labels.is_empty() {

@@ -59,6 +59,32 @@ fn rounds_resume_to_the_same_bytes() {
     }
 }
 
+/// The built-in model judges its answers to problems and solves some again (SPARK).
+#[test]
+fn evaluations_reflect() {
+    let made = |evaluation: &str| {
+        let dir = tempfile::tempdir().expect("a folder");
+        std::fs::write(dir.path().join("rows.jsonl"), problems()).expect("written");
+        let bench = Bench { dir, policy: "make = \"tribunal-tiny\"" };
+        let rest = format!(
+            "[method]\nkind = \"policy_gradient\"\nprompts = 2\ngroup = 2\nmax_tokens = 60\n\n\
+             [method.spark]\ntemplates = \"compact\"\n\n[evaluation]\n{evaluation}\n\
+             data = [ {{ kind = \"chains\", count = 24, held_out = true, lengths = [2, 4] }} ]\n{SCORERS}"
+        );
+        bench.run(1, &rest).evaluate().expect("solved")
+    };
+    let metrics = made("reflections = 2");
+    let number = |name: &str| metrics.get(name).unwrap_or_else(|| panic!("{name}: {metrics:?}"));
+    let right = number("greedy");
+    let (rejected, accepted) =
+        (number("reflect/false_rejections"), number("reflect/false_acceptances"));
+    let again = right * rejected + (1.0 - right) * (1.0 - accepted);
+    assert!((again - number("reflect/again")).abs() < 1e-9, "{metrics:?}");
+    assert!((0.0..=1.0).contains(&number("reflect")), "{metrics:?}");
+    let plain = made("");
+    assert!(plain.get("reflect").is_none() && plain.get("greedy") == Some(right), "{plain:?}");
+}
+
 #[test]
 fn rounds_that_cannot_be_are_refused() {
     let check = |rest: &str, want: &str| {
@@ -78,5 +104,6 @@ fn rounds_that_cannot_be_are_refused() {
         "leave `objective`, `advantage`",
     );
     check("[method.round]\n[method.spark]", "leave `spark`, `urpo`, `guard`");
+    check("[evaluation]\nreflections = 1", "`reflections` asks by the templates");
     check("steps_scorer = \"steps\"", "an advantage that reads steps");
 }
