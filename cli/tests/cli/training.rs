@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::documents::blocks;
 use crate::program::{Folder, tribunal};
 
 /// The fenced blocks that are complete run files.
@@ -104,4 +105,62 @@ fn the_documented_runs_train_and_measure() {
     let checkpoint = folder.name("runs/reward/step-000002");
     let inspected = tribunal(["models", "inspect", &checkpoint]).ends(0);
     assert!(inspected.stdout.contains("SequenceClassification"), "{inspected:#?}");
+}
+
+/// Lines of programs are labelled by tests, a reward model learns them and rewards a policy, as the page has
+/// it.
+#[test]
+fn lines_are_labelled_by_mutation() {
+    if !testkit::has_python() {
+        return;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let page = std::fs::read_to_string(root.join("docs/training.md")).expect("it is there");
+    let (_, section) = page.split_once("## A reward model of lines").expect("the heading");
+    let commands = blocks(section, "sh")[0];
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path("examples/prlcoder")).expect("a folder");
+    let copy = |name: &str, numbers: &[(&str, &str)]| {
+        let name = format!("examples/prlcoder/{name}");
+        let text = std::fs::read_to_string(root.join(&name)).expect("an example");
+        folder.write(&name, shortened(&text, numbers));
+    };
+    let few = [("< 1000", "< 24"), ("[:100]", "[:4]"), ("[100:]", "[4:]"), ("[100:400]", "[4:8]")];
+    copy("rows.py", &few);
+    let training = [("steps = 150", "steps = 2"), ("rows = 32", "rows = 4")];
+    copy("warm.toml", &training);
+    copy("lines.toml", &[&training[..], &[("step-000150", "step-000002")]].concat());
+    copy(
+        "code.toml",
+        &[
+            ("step-000150", "step-000002"),
+            ("steps = 30", "steps = 1"),
+            ("prompts = 16", "prompts = 2"),
+            ("every = 15", "every = 1"),
+            ("samples = 8", "samples = 2"),
+        ],
+    );
+    let program = Path::new(env!("CARGO_BIN_EXE_tribunal")).parent().expect("its folder");
+    let script = format!("PATH='{}':\"$PATH\"\n{commands}", program.display());
+    let ran = std::process::Command::new("sh")
+        .args(["-ec", &script])
+        .current_dir(folder.path(""))
+        .output()
+        .expect("a shell");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let labelled = folder.rows("examples/prlcoder/labelled.jsonl");
+    let steps = folder.rows("examples/prlcoder/steps.jsonl");
+    assert_eq!((labelled.len(), steps.len()), (12, 12));
+    let mut wrong = 0;
+    for (row, step) in labelled.iter().zip(&steps) {
+        let labels = step["labels"].as_array().expect("labels");
+        let (last, before) = labels.split_last().expect("a line");
+        assert_eq!(labels.len(), step["steps"].as_array().expect("steps").len(), "{step}");
+        assert!(before.iter().all(|label| label == true), "{step}");
+        assert!(row["how"] != "refactored" || last == true, "{row}");
+        wrong += usize::from(last == false);
+    }
+    assert!(wrong > 0, "{steps:?}");
+    let measured = folder.rows("examples/prlcoder/runs/code/evaluations.jsonl");
+    assert!(measured.iter().all(|row| row["greedy"].is_f64()), "{measured:?}");
 }
