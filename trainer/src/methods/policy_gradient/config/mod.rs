@@ -189,37 +189,12 @@ impl PolicyGradientConfig {
             [self.curriculum.check(), self.keep.check(), self.fill.map_or(Ok(()), Fill::check)];
         problems.extend(checks.into_iter().filter_map(Result::err).map(|e| e.to_string()));
         problems.extend(self.sampling.check());
-        if self.partial.is_some() && !self.sampling.stop.is_empty() {
-            problems.push(
-                "whether a response that waits for a later step (`partial`) has stopped at a text depends \
-                 on the time: leave `partial` or `sampling.stop` out"
-                    .to_owned(),
-            );
-        }
         problems.extend(self.check_steps());
         problems.extend(self.round.iter().flat_map(|round| self.check_round(round)));
         problems.extend(self.guard.iter().flat_map(|guard| guard.check(run)));
         problems.extend(self.monitor.iter().flat_map(|monitor| monitor.check(run)));
         problems.extend(self.scaffold.iter().flat_map(ScaffoldSection::check));
-        if self.scaffold.is_some()
-            && (self.partial.is_some() || self.auxiliary_names().next().is_some())
-        {
-            problems.push(
-                "a scaffold is a prompt of sampling alone: leave `partial`, `value`, `token_reward` and \
-                 `step_model` out beside `scaffold`"
-                    .to_owned(),
-            );
-        }
-        if self.sample_ahead.is_some_and(|steps| steps < 2) {
-            problems.push("`sample_ahead` is at least 2".to_owned());
-        }
-        if self.sample_ahead.is_some() && (self.partial.is_some() || self.scaffold.is_some()) {
-            problems.push(
-                "`sample_ahead` trains on ratios to the weights that sampled a response to its plain \
-                 prompt: leave `partial` and `scaffold` out beside it"
-                    .to_owned(),
-            );
-        }
+        problems.extend(self.check_waiting());
         if let Some(partial) = &self.partial {
             problems.extend(Partials::new(partial.options).err().map(|e| e.to_string()));
         }
@@ -244,6 +219,35 @@ impl PolicyGradientConfig {
             problems.extend(run.missing_scorer(name));
         }
         problems
+    }
+
+    /// Lists what cannot stand beside responses that wait for a later step, or that were sampled from
+    /// another prompt than they are trained on.
+    fn check_waiting(&self) -> Vec<String> {
+        let has_models = self.auxiliary_names().next().is_some();
+        let (partial, ahead) = (self.partial.is_some(), self.sample_ahead.is_some());
+        [
+            (
+                partial && !self.sampling.stop.is_empty(),
+                "whether a response that waits for a later step (`partial`) has stopped at a text depends \
+                 on the time: leave `partial` or `sampling.stop` out",
+            ),
+            (
+                self.scaffold.is_some() && (partial || has_models),
+                "a scaffold is a prompt of sampling alone: leave `partial`, `value`, `token_reward` and \
+                 `step_model` out beside `scaffold`",
+            ),
+            (self.sample_ahead.is_some_and(|steps| steps < 2), "`sample_ahead` is at least 2"),
+            (
+                ahead && (partial || self.scaffold.is_some()),
+                "`sample_ahead` trains on ratios to the weights that sampled a response to its plain \
+                 prompt: leave `partial` and `scaffold` out beside it",
+            ),
+        ]
+        .into_iter()
+        .filter(|(fails, _)| *fails)
+        .map(|(_, problem)| problem.to_owned())
+        .collect()
     }
 
     /// Lists what cannot work with or without the tools of a run, each with the section at fault.
