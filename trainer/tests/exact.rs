@@ -253,9 +253,7 @@ fn check_draws(world: World, draws: DrawParams) {
                 assert!(found || !again, "the prompts are in the cache");
                 // Two answers to a prompt may share it even the first time.
                 assert!(!found || again || n > 1, "a step empties the cache");
-                let what = format!(
-                    "{draws:?}, {n} sequences, again: {again}, after {steps} steps"
-                );
+                let what = format!("{draws:?}, {n} sequences, again: {again}, after {steps} steps");
                 assert!(world.compare(&orders, &samples, &what) >= n, "{what}");
                 all = samples;
             }

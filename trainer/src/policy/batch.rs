@@ -39,11 +39,7 @@ impl PolicySequence {
 
     /// A prompt and a rollout; reads the log-probability of every sampled token, and of no observation,
     /// at the temperature of sampling.
-    pub fn rollout(
-        prompt: &[u32],
-        rollout: &Rollout,
-        logit_scale: Option<f32>,
-    ) -> PolicySequence {
+    pub fn rollout(prompt: &[u32], rollout: &Rollout, logit_scale: Option<f32>) -> PolicySequence {
         let sampled = rollout.places().into_iter().zip(&rollout.tokens);
         PolicySequence {
             reads: sampled

@@ -181,7 +181,9 @@ impl Reads<'_> {
             let lists = group.values.detach().to_vec2::<f32>()?;
             for (place, list) in group.rows.iter().zip(lists) {
                 outputs[*place] = Some(match group.kind {
-                    OutputKind::Logprob(_) => Output::Logprob { logprob: list[0], entropy: list[1] },
+                    OutputKind::Logprob(_) => {
+                        Output::Logprob { logprob: list[0], entropy: list[1] }
+                    }
                     OutputKind::Head(_) => Output::Head(list),
                     OutputKind::Hidden => Output::Hidden(list),
                     OutputKind::Labels(_) => Output::Labels { logits: list, log_normalizer: None },

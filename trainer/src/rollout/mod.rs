@@ -8,7 +8,5 @@ mod tools;
 pub(crate) use reward_manager::failure_name;
 pub use reward_manager::{RewardManager, failures};
 pub use right::RightRule;
-pub use sampler::{
-    DrawParams, RolloutParams, SampleRequest, SampledResponse, Sampler, ScoredText,
-};
+pub use sampler::{DrawParams, RolloutParams, SampleRequest, SampledResponse, Sampler, ScoredText};
 pub use tools::{AtLimit, CallFormat, ToolLoop, ToolSection};

@@ -63,7 +63,8 @@ impl TrainingRun {
             seed: self.config.run.seed,
             revision: self.sampler.host().engine.revision(),
         };
-        let output = offline_step(&self.config.method, &step, &mut self.rows, self.shifted.as_mut())?;
+        let output =
+            offline_step(&self.config.method, &step, &mut self.rows, self.shifted.as_mut())?;
         let loss = output.metrics.get("loss").unwrap_or(f64::NAN);
         Ok(vec![format!("the loss of the first {} rows is {loss:.4}", self.config.method.rows())])
     }

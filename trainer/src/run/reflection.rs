@@ -62,7 +62,8 @@ impl Reflection {
                 solved[*at] = rollout;
             }
         }
-        let right: Vec<f64> = solved.iter().filter_map(|rollout| rollout.right).map(share).collect();
+        let right: Vec<f64> =
+            solved.iter().filter_map(|rollout| rollout.right).map(share).collect();
         set_mean(&mut metrics, "reflect", &right);
         Ok(metrics)
     }

@@ -1,4 +1,6 @@
-use super::{CHUNK, Exp, LogitMap, Readout, Summarise, cap_logits, combine, ln, readout, row_readout};
+use super::{
+    CHUNK, Exp, LogitMap, Readout, Summarise, cap_logits, combine, ln, readout, row_readout,
+};
 use crate::gradcheck::{random, values_of};
 use crate::kernels::exp::Map;
 use crate::kernels::gemm;
@@ -17,7 +19,9 @@ fn check(logits: &[f32]) {
     for isa in Isa::available() {
         let parts: Vec<_> = logits
             .chunks(CHUNK)
-            .map(|chunk| isa.run(Summarise { row: &mut chunk.to_vec(), map: LogitMap::capped(None) }))
+            .map(|chunk| {
+                isa.run(Summarise { row: &mut chunk.to_vec(), map: LogitMap::capped(None) })
+            })
             .collect();
         let got = combine(isa, &parts);
         let off = (f64::from(got.log_normalizer) - want.0).abs();
@@ -53,7 +57,12 @@ fn nan_logit_gives_nan() {
         for isa in Isa::available() {
             let parts: Vec<_> = logits
                 .chunks(CHUNK)
-                .map(|chunk| isa.run(Summarise { row: &mut chunk.to_vec(), map: LogitMap::capped(Some(5.0)) }))
+                .map(|chunk| {
+                    isa.run(Summarise {
+                        row: &mut chunk.to_vec(),
+                        map: LogitMap::capped(Some(5.0)),
+                    })
+                })
                 .collect();
             let got = combine(isa, &parts);
             assert!(got.log_normalizer.is_nan() && got.entropy.is_nan(), "{at}");
@@ -69,7 +78,12 @@ fn bits_do_not_depend_on_the_instructions() {
         .map(|isa| {
             let parts: Vec<_> = logits
                 .chunks(CHUNK)
-                .map(|chunk| isa.run(Summarise { row: &mut chunk.to_vec(), map: LogitMap::capped(Some(2.0)) }))
+                .map(|chunk| {
+                    isa.run(Summarise {
+                        row: &mut chunk.to_vec(),
+                        map: LogitMap::capped(Some(2.0)),
+                    })
+                })
                 .collect();
             combine(isa, &parts)
         })

@@ -72,9 +72,11 @@ fn tempered_log_probabilities_have_the_bits_of_scaled_logits() {
         {
             logits.iter_mut().for_each(|z| *z *= map.scale.unwrap_or(1.0));
             let want = row_readout(&logits);
-            let want =
-                [want.logprob(logits[target as usize]), want.entropy, want.log_normalizer];
-            assert_eq!(read.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), want.map(f32::to_bits));
+            let want = [want.logprob(logits[target as usize]), want.entropy, want.log_normalizer];
+            assert_eq!(
+                read.iter().map(|x| x.to_bits()).collect::<Vec<_>>(),
+                want.map(f32::to_bits)
+            );
         }
     }
 }

@@ -256,9 +256,8 @@ fn h2_meta_rm_tells_scores_apart() {
         near("value", loss.value, case.value);
         all_near("gradient", &loss.grad, &case.grad);
     }
-    let of = |scores: &[f64]| {
-        score_difference(scores, &[0, scores.len()], 1).expect("good numbers")
-    };
+    let of =
+        |scores: &[f64]| score_difference(scores, &[0, scores.len()], 1).expect("good numbers");
     assert!((of(&[0.5, 0.1, -0.4]).value - 0.64403).abs() < 5e-6);
     near("equal", of(&[0.3, 0.3]).value, 0.5);
     all_near("equal", &of(&[0.3, 0.3]).grad, &[0.0, 0.0]);

@@ -14,8 +14,8 @@ use super::rollouts::ScoredGroup;
 use super::update_batch::{Apply, UpdateBatch, read_logprobs};
 use crate::error::{Result, TrainError};
 use crate::item::Rollout;
-use crate::losses::preference::weights::{JudgedSolution, step_orlm};
 use crate::losses::preference::PreferredResponses;
+use crate::losses::preference::weights::{JudgedSolution, step_orlm};
 use crate::losses::{Layout, Loss};
 use crate::methods::context::{StepContext, count_tokens, report};
 use crate::methods::outputs::{logprobs, output_grads};
@@ -216,7 +216,8 @@ impl PairedResponses {
         let loss = section.loss.evaluate(&responses, self.pairs.len())?;
         let mut slopes = vec![0.0; logp.len()];
         for (at, begin) in of_pairs().zip(&cu_seqlens) {
-            for (slope, own) in slopes[self.spans[at].clone()].iter_mut().zip(&loss.grad[*begin..]) {
+            for (slope, own) in slopes[self.spans[at].clone()].iter_mut().zip(&loss.grad[*begin..])
+            {
                 *slope += own;
             }
         }

@@ -34,7 +34,8 @@ pub(super) fn contrast(
     pairs: &[PolicySequence],
 ) -> Result<Contrast> {
     let states = step.policy.read(&states_alone(pairs), step.micro_tokens)?;
-    let states: Vec<Vec<f64>> = states.iter().map(|outputs| state(outputs)).collect::<Result<_>>()?;
+    let states: Vec<Vec<f64>> =
+        states.iter().map(|outputs| state(outputs)).collect::<Result<_>>()?;
     let width = states.first().map_or(0, Vec::len);
     let masks = |view: u64| -> Vec<f64> {
         let masks = (0..states.len() as u64 / 2).flat_map(|pair| {
@@ -57,7 +58,8 @@ pub(super) fn contrast(
     let (by_first, by_second) = loss.grad.split_at(differences.len());
     let both = by_first.iter().zip(&first).zip(by_second.iter().zip(&second));
     let grad: Vec<f64> = both.map(|((a, first), (b, second))| a * first + b * second).collect();
-    let grads = grad.chunks(width.max(1)).flat_map(|grad| [rounded(grad, 1.0), rounded(grad, -1.0)]);
+    let grads =
+        grad.chunks(width.max(1)).flat_map(|grad| [rounded(grad, 1.0), rounded(grad, -1.0)]);
     Ok(Contrast { grads: grads.collect(), loss })
 }
 

@@ -279,7 +279,7 @@ fn template_without_ends_of_turns_is_refused_and_tags_serve_it() {
     let tokenizer = Arc::new(engine::Tokenizer::load(dir.path()).expect("it loads"));
     let encoder = Encoder::new(tokenizer, false).expect("it has an end");
     let toolbox = section("").toolbox;
-    let given = |format| Turns::new(format, &toolbox, &encoder);
+    let given = |format| Turns::new(format, &toolbox, &encoder, &[]);
     let error = given(Some(CallFormat::Template)).expect_err("no end of a turn").to_string();
     assert!(error.contains("format = \"tags\""), "{error}");
     assert!(matches!(given(None), Ok(Turns::Tags { .. })));

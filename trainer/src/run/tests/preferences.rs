@@ -105,7 +105,8 @@ fn shifted(bench: &Bench) {
     let row = |i: usize| {
         format!("{{\"prompt\": \"{i}\", \"chosen\": \"so {i}\", \"rejected\": \"or {i} so\"}}\n")
     };
-    let list = "{\"prompt\": \"l\", \"candidates\": [\"x\", \"yy\", \"z\"], \"gold_rank\": [1, 2, 3]}\n";
+    let list =
+        "{\"prompt\": \"l\", \"candidates\": [\"x\", \"yy\", \"z\"], \"gold_rank\": [1, 2, 3]}\n";
     let rows: String = (0..5).map(row).chain([list.to_owned()]).collect();
     std::fs::write(bench.dir.path().join("shifted.jsonl"), rows).expect("written");
 }
@@ -134,7 +135,10 @@ fn terms_of_reward_models_are_trained_with() {
         let number = |name: &str| metrics[0].get(name).filter(|number| number.is_finite());
         if rest.contains("contrastive") {
             assert!(number("contrastive/loss").is_some_and(|loss| loss > 0.0), "{metrics:?}");
-            assert!(number("loss") > number("contrastive/loss").map(|loss| 0.5 * loss), "{metrics:?}");
+            assert!(
+                number("loss") > number("contrastive/loss").map(|loss| 0.5 * loss),
+                "{metrics:?}"
+            );
         }
         if rest.contains("meta") {
             let apart = number("meta/difference").expect("a difference");
@@ -169,7 +173,11 @@ fn terms_of_reward_models_that_cannot_be_are_refused() {
     check(&pairs, "contrastive = { dropout = 1.0 }\n", "contrastive: dropout must be");
     check(&pairs, "contrastive = { tau = 1.0 }\n", "tau");
     check(list, "contrastive = {}\n", "`contrastive` is for rows of pairs");
-    check(&pairs, &meta("rate = 0.0, data = { path = \"rows.jsonl\" }"), "`meta.rate` is a positive");
+    check(
+        &pairs,
+        &meta("rate = 0.0, data = { path = \"rows.jsonl\" }"),
+        "`meta.rate` is a positive",
+    );
     check(&pairs, &meta("rate = 0.1, rows = 0, data = { path = \"rows.jsonl\" }"), "`meta.rows`");
     check(&pairs, &meta("rate = 0.1"), "missing field `data`");
     check(&pairs, &meta("rate = 0.1, data = { path = \"none.jsonl\" }"), "none.jsonl");

@@ -3,15 +3,17 @@
 use super::*;
 
 /// The policy itself judges whether each line is right.
-const SCORERS: &str = "\n[[scorer]]\nname = \"has-e\"\nkind = \"regex\"\nextract = \"whole\"\n\
-    mode = \"search\"\n\n[[scorer]]\nname = \"steps\"\nkind = \"process\"\nmodel = \"policy\"\n\
+const STEPS: &str = "\n[[scorer]]\nname = \"steps\"\nkind = \"process\"\nmodel = \"policy\"\n\
     method = \"labels\"\nlabels = [\"a\", \"b\"]\nseparator = \"#\"\nsplitter = \"lines\"\n\
     aggregate = \"mean\"\nmin_label_mass = 0.0\n";
+
+const HAS_E: &str = "\n[[scorer]]\nname = \"has-e\"\nkind = \"regex\"\nextract = \"whole\"\n\
+    mode = \"search\"\n";
 
 fn method(rest: &str) -> String {
     format!(
         "[method]\nkind = \"policy_gradient\"\nprompts = 4\ngroup = 5\nmax_tokens = 8\n\
-         no_progress_after = 0\nkeep = {{ keep = \"all\" }}\n{rest}\n{SCORERS}"
+         no_progress_after = 0\nkeep = {{ keep = \"all\" }}\n{rest}\n{STEPS}{HAS_E}"
     )
 }
 
@@ -69,7 +71,7 @@ fn evaluations_reflect() {
         let rest = format!(
             "[method]\nkind = \"policy_gradient\"\nprompts = 2\ngroup = 2\nmax_tokens = 60\n\n\
              [method.spark]\ntemplates = \"compact\"\n\n[evaluation]\n{evaluation}\n\
-             data = [ {{ kind = \"chains\", count = 24, held_out = true, lengths = [2, 4] }} ]\n{SCORERS}"
+             data = [ {{ kind = \"chains\", count = 24, held_out = true, lengths = [2, 4] }} ]\n{HAS_E}"
         );
         bench.run(1, &rest).evaluate().expect("solved")
     };

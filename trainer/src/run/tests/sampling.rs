@@ -2,7 +2,8 @@
 
 use super::*;
 
-const TEMPERED: &str = "sampling = { temperature = 0.6, top_p = 0.95, top_k = 200, min_p = 0.001 }\n";
+const TEMPERED: &str =
+    "sampling = { temperature = 0.6, top_p = 0.95, top_k = 200, min_p = 0.001 }\n";
 
 fn method(rest: &str) -> String {
     format!(

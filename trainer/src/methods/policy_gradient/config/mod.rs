@@ -24,8 +24,8 @@ pub use auxiliary::{
 };
 pub use sections::{
     CompareSection, CrlSection, Filter, FilterOver, FiltrationSection, GuardSection, JudgeUpdate,
-    MonitorSection, PairReward, PartialSection, RoundReference, RoundSection,
-    RoundWeights, SamplingSection, SparkSection, Teach, UrpoSection,
+    MonitorSection, PairReward, PartialSection, RoundReference, RoundSection, RoundWeights,
+    SamplingSection, SparkSection, Teach, UrpoSection,
 };
 
 /// `[method]` with `kind = "policy_gradient"`.
@@ -308,8 +308,7 @@ impl PolicyGradientConfig {
 
     /// Whether a loss or a reward compares with the reference model.
     pub fn reads_reference(&self) -> bool {
-        let in_pairs =
-            self.round.is_some_and(|round| round.reference == RoundReference::Frozen);
+        let in_pairs = self.round.is_some_and(|round| round.reference == RoundReference::Frozen);
         let in_reward = matches!(&self.advantage, AdvantageKind::Gae(gae) if gae.kl.is_some());
         in_reward || in_pairs || self.objective.kl.is_some()
     }

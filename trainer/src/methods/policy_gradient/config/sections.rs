@@ -50,7 +50,10 @@ impl SamplingSection {
 
     pub(super) fn check(&self) -> Vec<String> {
         [
-            ((0.01..=100.0).contains(&self.temperature), "`sampling.temperature` is from 0.01 to 100"),
+            (
+                (0.01..=100.0).contains(&self.temperature),
+                "`sampling.temperature` is from 0.01 to 100",
+            ),
             (self.top_p > 0.0 && self.top_p <= 1.0, "`sampling.top_p` is above 0 and at most 1"),
             (self.top_k != Some(0), "`sampling.top_k` is at least 1"),
             ((0.0..=1.0).contains(&self.min_p), "`sampling.min_p` is from 0 to 1"),
