@@ -119,7 +119,8 @@ function sides(candidate, reference) {
   const right = shown.flatMap((one, at) => [at > 0 ? " or " : "", shownAnswer(one)]);
   return element("div", { class: "sides" },
     element("div", {}, element("h3", {}, "Extracted answer"), shownAnswer(candidate.text),
-      element("p", {}, `found as ${candidate.source}`, candidate.count > 1 ? `, the last of ${candidate.count}` : "",
+      element("p", {}, candidate.source ? `found as ${candidate.source}` : "",
+        candidate.count > 1 ? `, the last of ${candidate.count}` : "",
         candidate.flags?.length ? `; ${candidate.flags.join(", ")}` : "")),
     right.length > 0 ? element("div", {}, element("h3", {}, "Reference"), right) : null);
 }

@@ -398,17 +398,25 @@ def check_table(browser: Browser, binary: str, folder: pathlib.Path, shots: path
     array, packed = folder / "scored.json", folder / "scored.jsonl.gz"
     array.write_text(f"[{','.join(lines.read_text().splitlines())}]")
     packed.write_bytes(gzip.compress(lines.read_bytes()))
+    tables = [folder / "scored.csv", folder / "scored.tsv", folder / "flat.csv"]
+    for table in tables:
+        form = ["--flat"] if table.stem == "flat" else []
+        score = ["score", folder / "in.jsonl", "-o", table, "--scorer", "math", "--explain", *form]
+        subprocess.run([binary, *map(str, score)], check=True, capture_output=True)
     with server(binary) as address, opened(browser, f"{address}/playground/table.html",
                                            viewport={"width": 1280, "height": 900}) as page:
         sent = []
         page.on("request", lambda request: sent.append((request.method, request.post_data)))
-        for file in [lines, array, packed, folder / "scored.parquet"]:
+        for file in [*tables, lines, array, packed, folder / "scored.parquet"]:
             page.set_input_files("#file", file)
             page.locator("#about", has_text=f"{file.name}: 301 rows").wait_for()
             page.select_option("#filter-label", "different")
             assert page.locator("h2", has_text="150 of 301 rows").count() == 1, file
             page.click("tr.opens >> nth=0")
-            assert page.locator("mark.answer").first.inner_text() == "3", file
+            # Flat columns have the answer, and not where it stands.
+            answer = ".sides math" if file.stem == "flat" else "mark.answer"
+            assert page.locator(answer).first.text_content() == "3", file
+            assert "1 + 1 = 3" in page.locator(".verdict .marked").first.inner_text(), file
             assert "different" in page.locator(".verdict").first.inner_text(), file
         if shots:
             page.screenshot(path=shots / "table.png")
@@ -425,13 +433,15 @@ def check_table(browser: Browser, binary: str, folder: pathlib.Path, shots: path
         for name, text, said in [("plain.jsonl", '{"response": "4"}', "no row has a verdict in a column 'scores'"),
                                  ("cut.jsonl", '{"response": "4"', "line 1 is not JSON"),
                                  ("none.jsonl", "", "there are no rows"),
+                                 ("cut.csv", 'response,scores\n4,"{', "record 2: a quote is not closed"),
+                                 ("short.tsv", "response\tscores\n4\n", "record 2: 1 cells"),
                                  ("cut.parquet", "PAR1", "cut.parquet: ")]:
             (folder / name).write_text(text)
             page.set_input_files("#file", folder / name)
             page.locator("#about.bad", has_text=said).wait_for()
             assert page.locator("#view").inner_text() == "", name
         assert all(method == "GET" and data is None for method, data in sent), sent
-    print("table: lines, an array, a packed file and Parquet are opened and filtered, and sent nowhere")
+    print("table: lines, an array, a packed file, CSV, TSV and Parquet are opened and filtered, and sent nowhere")
 
 
 def check(binary: str, chromium: str, shots: pathlib.Path | None) -> None:

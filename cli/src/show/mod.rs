@@ -13,8 +13,7 @@ use datasets::raw_row::RawRow;
 use datasets::source::{Batch, Dataset};
 use scoring::mapping::Mapping;
 use serde::Serialize;
-use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::dataset_args::SourceArgs;
 use crate::error::{CliError, CommandOutcome};
@@ -200,18 +199,20 @@ fn shown(
             row: batch.rows.number(index),
             id: id.map(|id| serde_json::from_str(id.get()).expect("a raw value is JSON")),
             input,
-            scores: scores(row.column("scores")?)?,
+            scores: scores(&row)?,
         })
     };
     Ok(read())
 }
 
 /// The verdicts of a row by scorer, without what [`LEFT_OUT`] names.
-fn scores(column: Option<&RawValue>) -> Result<Map<String, Value>, String> {
-    let column = column.ok_or("no column 'scores': `tribunal score` writes it, without --flat")?;
-    let scores: Option<Map<String, Value>> = serde_json::from_str(column.get())
-        .map_err(|_| "'scores' is not an object of verdicts".to_owned())?;
-    let mut scores = scores.unwrap_or_default();
+fn scores(row: &RawRow<'_>) -> Result<Map<String, Value>, String> {
+    let mut scores = match row.column("scores")? {
+        Some(column) => serde_json::from_str::<Option<Map<String, Value>>>(column.get())
+            .map_err(|_| "'scores' is not an object of verdicts".to_owned())?
+            .unwrap_or_default(),
+        None => flat_scores(row)?,
+    };
     // A table has a column for each scorer; a row without a verdict of one has a null there.
     scores.retain(|_, verdict| verdict.get("status").is_some_and(Value::is_string));
     if scores.is_empty() {
@@ -224,6 +225,47 @@ fn scores(column: Option<&RawValue>) -> Result<Map<String, Value>, String> {
         clip(verdict);
     }
     Ok(scores)
+}
+
+/// The verdicts in the columns of `tribunal score --flat`, with the fields that these have.
+fn flat_scores(row: &RawRow<'_>) -> Result<Map<String, Value>, String> {
+    // Every scorer has a column of digests, and no other column is likely to have that ending.
+    let names = row.names().filter_map(|name| name.strip_suffix("_scorer"));
+    let mut scores = Map::new();
+    for name in names.filter(|name| row.names().any(|own| own == format!("{name}_status"))) {
+        let cell = |ending: &str| -> Result<Value, String> {
+            let value = row.column(&format!("{name}_{ending}"))?;
+            Ok(value.map_or(Value::Null, |value| {
+                serde_json::from_str(value.get()).expect("a raw value is JSON")
+            }))
+        };
+        // A table of texts names no types: an answer that is a number may have become one.
+        let candidate = match cell("candidate")? {
+            answer @ (Value::Number(_) | Value::Bool(_)) => Value::String(answer.to_string()),
+            answer @ (Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_)) => answer,
+        };
+        let verdict = json!({
+            "status": cell("status")?,
+            "score": cell("score")?,
+            "raw": cell("raw")?,
+            "label": cell("label")?,
+            "reason": object([("code", cell("reason")?), ("detail", cell("detail")?)]),
+            "candidate": object([("text", candidate)]),
+        });
+        scores.insert(name.to_owned(), verdict);
+    }
+    if scores.is_empty() {
+        return Err("no column 'scores', and none of `tribunal score --flat`".to_owned());
+    }
+    Ok(scores)
+}
+
+/// An object of these fields; null where the first has no value.
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    if fields[0].1.is_null() {
+        return Value::Null;
+    }
+    fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
 }
 
 /// Cuts each long text of a value.
@@ -243,24 +285,30 @@ fn clip(value: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn verdicts_are_kept_without_how_they_were_made() {
-        let check = |column: &str, expected: Result<Value, &str>| {
-            let raw: Box<RawValue> = serde_json::from_str(column).expect("JSON");
-            let found = scores(Some(&raw)).map(Value::Object);
-            assert_eq!(found, expected.map_err(str::to_owned), "{column}");
+        let check = |row: &str, expected: Result<Value, &str>| {
+            let found = scores(&RawRow::parse(row).expect("JSON")).map(Value::Object);
+            assert_eq!(found, expected.map_err(str::to_owned), "{row}");
         };
+        let (none, no_object) = ("the row has no verdict", "'scores' is not an object of verdicts");
         check(
-            r#"{"a": {"status": "ok", "score": 1, "raw": null, "digests": {}}, "b": null}"#,
+            r#"{"scores": {"a": {"status": "ok", "score": 1, "raw": null, "digests": {}}, "b": null}}"#,
             Ok(json!({"a": {"status": "ok", "score": 1}})),
         );
-        check(r#"{"a": {"status": null, "score": null}}"#, Err("the row has no verdict"));
-        check("null", Err("the row has no verdict"));
-        check("3", Err("'scores' is not an object of verdicts"));
+        check(r#"{"scores": {"a": {"status": null, "score": null}}}"#, Err(none));
+        check(r#"{"scores": null}"#, Err(none));
+        check(r#"{"scores": 3}"#, Err(no_object));
+        check(
+            r#"{"a_status": "ok", "a_score": 0, "a_label": null, "a_reason": "different", "a_detail": "1 ≠ 2",
+                "a_candidate": 1, "a_scorer": "sha256:0", "b_scorer": "x"}"#,
+            Ok(json!({"a": {"status": "ok", "score": 0, "candidate": {"text": "1"},
+                "reason": {"code": "different", "detail": "1 ≠ 2"}}})),
+        );
+        check(r#"{"a_status": null, "a_scorer": null}"#, Err(none));
+        check(r#"{"a_status": "ok"}"#, Err("no column 'scores', and none of `tribunal score --flat`"));
     }
 
     #[test]

@@ -68,7 +68,7 @@ fn every_format_gives_the_same_rows() {
     let input = folder.write("in.jsonl", scored());
     let expected: Vec<u64> = vec![39, 34, 29];
     let mut from = input;
-    for name in ["a.parquet", "b.jsonl.gz", "c.parquet", "d.jsonl.zst", "e.jsonl"] {
+    for name in ["a.parquet", "b.csv", "c.jsonl.gz", "d.tsv", "e.jsonl.zst", "f.jsonl"] {
         let output = folder.name(name);
         tribunal(["filter", &from, "-o", &output]).ends(0);
         let top = folder.name("top.jsonl");
@@ -87,7 +87,7 @@ fn every_format_gives_the_same_rows() {
         assert_eq!(ids(&folder, "top.jsonl"), expected, "{name}");
         from = output;
     }
-    assert_eq!(folder.rows("e.jsonl"), folder.rows("in.jsonl"));
+    assert_eq!(folder.rows("f.jsonl"), folder.rows("in.jsonl"));
 }
 
 #[test]

@@ -42,13 +42,21 @@ fn lines_and_tables_give_the_same_page() {
     assert_eq!(verdict["candidate"]["text"], response[start..end]);
     assert!(verdict.get("digests").is_none() && verdict.get("raw").is_none(), "{verdict}");
     assert!(row["scores"]["arithmetic"]["steps"].is_array(), "{row}");
-    let table = page_of("scored.parquet");
-    assert_eq!(table["total"], 12);
     let inputs = |page: &Value| -> Vec<Value> {
         let rows = page["rows"].as_array().expect("rows").iter();
         rows.map(|row| json!([row["input"], row["scores"]["math"]["reason"]])).collect()
     };
-    assert_eq!(inputs(&table), inputs(&lines));
+    for name in ["scored.parquet", "scored.csv", "scored.tsv.gz"] {
+        let table = page_of(name);
+        assert_eq!(table["total"], 12);
+        assert_eq!(inputs(&table), inputs(&lines), "{name}");
+    }
+    let (flat, page) = (folder.name("flat.csv"), folder.name("flat.html"));
+    let args = ["--scorer", "math", "--scorer", "arithmetic", "--explain", "--flat"];
+    tribunal(["score", &folder.name("in.jsonl"), "-o", &flat].iter().chain(&args)).ends(0);
+    tribunal(["show", &flat, "-o", &page]).ends(0);
+    let flat = held(&String::from_utf8(folder.read("flat.html")).expect("text"));
+    assert_eq!(inputs(&flat), inputs(&lines));
 }
 
 #[test]

@@ -245,7 +245,7 @@ fn shards(folder: &Folder, format: &str, count: u32) -> Vec<String> {
 
 #[test]
 fn shards_merge_to_what_one_run_writes() {
-    for (format, count) in [("parquet", 3), ("jsonl", 7), ("csv", 1)] {
+    for (format, count) in [("parquet", 3), ("jsonl", 7), ("csv", 3)] {
         let folder = Folder::new();
         let mut parts = shards(&folder, format, count);
         parts.reverse();

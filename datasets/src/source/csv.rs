@@ -1,4 +1,7 @@
 //! Values between commas or tabs to batches.
+//!
+//! Cells have no types of their own, and none is nested. The column of verdicts holds their JSON, which is
+//! read as JSON lines are, so that a scored table has the same columns in every format.
 
 use std::io::BufRead;
 use std::sync::Arc;
@@ -7,8 +10,9 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use csv::ByteRecord;
 
-use super::json::{ColumnBuilder, ObjectBuilder};
+use super::json::{ColumnBuilder, ObjectBuilder, ValueShape, observe};
 use super::{BatchLimits, FileBatch, Reject, RowNumbers};
+use crate::verdict::SCORES_COLUMN;
 use crate::{DatasetError, Result};
 
 /// What the cells of a column have in common. An empty cell is a null and has no type.
@@ -50,6 +54,39 @@ impl CellType {
             Self::Int => DataType::Int64,
             Self::Float => DataType::Float64,
             Self::Text => DataType::Utf8,
+        }
+    }
+}
+
+/// What a column holds, as far as it was read.
+struct ColumnType {
+    cells: CellType,
+    /// Shape of the objects that the cells are; `None` where one is no object, and for every column
+    /// but [`SCORES_COLUMN`].
+    objects: Option<ValueShape>,
+}
+
+impl ColumnType {
+    fn new(name: &str) -> Self {
+        let objects = (name == SCORES_COLUMN).then_some(ValueShape::Null);
+        Self { cells: CellType::Null, objects }
+    }
+
+    fn observe(&mut self, cell: &str) {
+        if self.cells != CellType::Text {
+            self.cells = self.cells.merge(CellType::of(cell));
+        }
+        if let Some(shape) = self.objects.as_mut().filter(|_| !cell.is_empty())
+            && observe(shape, cell).is_err()
+        {
+            self.objects = None;
+        }
+    }
+
+    fn field(&self, name: &str) -> Field {
+        match &self.objects {
+            Some(shape) => shape.field(name),
+            None => Field::new(name, self.cells.data_type(), true),
         }
     }
 }
@@ -159,21 +196,19 @@ pub(super) fn infer(
     let Some(mut records) = Records::open(text, file.clone(), delimiter)? else {
         return Ok((Arc::new(Schema::empty()), 0));
     };
-    let mut cell_types = vec![CellType::Null; records.names.len()];
+    let mut columns: Vec<ColumnType> =
+        records.names.iter().map(|name| ColumnType::new(name)).collect();
     let mut rows = 0;
     while records.next()?.is_some() {
         if let Ok(cells) = records.cells() {
             rows += 1;
-            for (cell_type, cell) in cell_types.iter_mut().zip(cells) {
-                if *cell_type != CellType::Text {
-                    *cell_type = cell_type.merge(CellType::of(cell));
-                }
+            for (column, cell) in columns.iter_mut().zip(cells) {
+                column.observe(cell);
             }
         }
     }
-    let field =
-        |(name, cell_type): (&String, CellType)| Field::new(name, cell_type.data_type(), true);
-    let fields: Vec<Field> = records.names.iter().zip(cell_types).map(field).collect();
+    let named = records.names.iter().zip(&columns);
+    let fields: Vec<Field> = named.map(|(name, column)| column.field(name)).collect();
     Ok((Arc::new(Schema::new(fields)), rows))
 }
 
@@ -248,13 +283,10 @@ fn push(column: &mut ColumnBuilder, cell: &str) -> std::result::Result<(), Strin
         (ColumnBuilder::Float(cells), cell) => cells.push(Some(cell.parse().map_err(|_| wrong())?)),
         (ColumnBuilder::Text(texts), cell) => texts.push(Some(cell)),
         (
-            ColumnBuilder::Null(_)
-            | ColumnBuilder::Bool(_)
-            | ColumnBuilder::Json(_)
-            | ColumnBuilder::List(_)
-            | ColumnBuilder::Struct(_),
-            _cell,
-        ) => return Err(wrong()),
+            column @ (ColumnBuilder::Json(_) | ColumnBuilder::List(_) | ColumnBuilder::Struct(_)),
+            cell,
+        ) => column.push_json(cell).map_err(|_| wrong())?,
+        (ColumnBuilder::Null(_) | ColumnBuilder::Bool(_), _cell) => return Err(wrong()),
     }
     Ok(())
 }

@@ -119,6 +119,25 @@ fn texts_are_read() {
 }
 
 #[test]
+fn verdicts_in_cells_are_objects() {
+    let verdicts: &[u8] = b"r,scores\nx,\"{\"\"m\"\":{\"\"score\"\":1}}\"\ny,\nz,\"{\"\"n\"\":{\"\"score\"\":0.5}}\"\n";
+    let objects = "{\"r\":\"x\",\"scores\":{\"m\":{\"score\":1},\"n\":null}}\n\
+                   {\"r\":\"y\",\"scores\":null}\n\
+                   {\"r\":\"z\",\"scores\":{\"m\":null,\"n\":{\"score\":0.5}}}\n";
+    check(&[("f.csv", verdicts)], &defaults(), Ok(objects));
+    check(&[("f.csv", b"scores\n")], &defaults(), Ok(""));
+    check(&[("f.tsv", b"a\tscores\n1\t{}\n")], &defaults(), Ok("{\"a\":1,\"scores\":{}}\n"));
+    // Cells that are no objects, and other columns, are what they were.
+    check(&[("f.csv", b"scores\n1\n2\n")], &defaults(), Ok("{\"scores\":1}\n{\"scores\":2}\n"));
+    check(
+        &[("f.csv", b"scores\n{}\nnone\n")],
+        &defaults(),
+        Ok("{\"scores\":\"{}\"}\n{\"scores\":\"none\"}\n"),
+    );
+    check(&[("f.csv", b"a\n{}\n")], &defaults(), Ok("{\"a\":\"{}\"}\n"));
+}
+
+#[test]
 fn files_without_rows_are_read() {
     check(&[("f.jsonl", b"")], &defaults(), Ok(""));
     check(&[("f.jsonl", b"\n\n")], &defaults(), Ok(""));

@@ -36,12 +36,13 @@ pub(super) enum ExistingVerdicts {
 }
 
 /// Flat columns: the end of the name, and the field of a verdict that it holds.
-const FLAT: [(&str, &str, Option<&str>); 8] = [
+const FLAT: [(&str, &str, Option<&str>); 9] = [
     ("status", "status", None),
     ("score", "score", None),
     ("raw", "raw", None),
     ("label", "label", None),
     ("reason", "reason", Some("code")),
+    ("detail", "reason", Some("detail")),
     ("candidate", "candidate", Some("text")),
     ("steps", "steps", Some("score")),
     ("scorer", "digests", Some("scorer")),

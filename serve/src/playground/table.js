@@ -25,6 +25,8 @@ async function readRows(file) {
     return rows.map((value, at) => ({ row: at + 1, value }));
   }
   const text = new TextDecoder("utf-8", { fatal: true }).decode(buffer);
+  const [, kind] = file.name.toLowerCase().match(/\.([ct]sv)(\.gz)?$/) ?? [];
+  if (kind) return separatedRows(records(text, kind === "tsv" ? "\t" : ","));
   if (/^\s*\[/.test(text)) return JSON.parse(text).map((value, at) => ({ row: at + 1, value }));
   return text.split("\n").map((line, at) => ({ row: at + 1, line })).filter(({ line }) => line.trim() !== "")
     .map(({ row, line }) => ({ row, value: parsedLine(line, row) }));
@@ -36,6 +38,50 @@ function parsedLine(line, row) {
   } catch (error) {
     throw new Error(`line ${row} is not JSON: ${error.message}`);
   }
+}
+
+/** The cells of each record of a text of values between delimiters; blank lines are none. */
+function records(text, delimiter) {
+  const cell = new RegExp(`(?:"([^"]*(?:""[^"]*)*)"|([^"${delimiter}\\r\\n][^${delimiter}\\r\\n]*)?)(${delimiter}|\\r?\\n|$)`, "y");
+  const found = [];
+  let record = [];
+  while (cell.lastIndex < text.length) {
+    const part = cell.exec(text);
+    if (!part) throw new Error(`record ${found.length + 1}: a quote is not closed, or stands inside a cell`);
+    record.push(part[1] === undefined ? part[2] ?? "" : part[1].replaceAll('""', '"'));
+    if (part[3] === delimiter && cell.lastIndex === text.length) record.push("");
+    else if (part[3] === delimiter) continue;
+    if (record.length > 1 || record[0] !== "") found.push(record);
+    record = [];
+  }
+  return found;
+}
+
+/** Rows of records, of which the first has the names; a cell of verdicts is JSON. */
+function separatedRows([names = [], ...rest]) {
+  const read = (name, text) => {
+    if (text === "") return null;
+    if (name !== "scores" || !text.startsWith("{")) return text;
+    return JSON.parse(text);
+  };
+  return rest.map((cells, at) => {
+    if (cells.length !== names.length) {
+      throw new Error(`record ${at + 2}: ${cells.length} cells, but the first line names ${names.length} columns`);
+    }
+    return { row: at + 2, value: Object.fromEntries(names.map((name, column) => [name, read(name, cells[column])])) };
+  });
+}
+
+/** The verdicts in the columns that `tribunal score --flat` writes. */
+function flatVerdicts(value) {
+  const names = Object.keys(value).filter((name) => name.endsWith("_scorer")).map((name) => name.slice(0, -7));
+  return Object.fromEntries(names.filter((name) => `${name}_status` in value).map((name) => {
+    const cell = (ending) => value[`${name}_${ending}`] ?? null;
+    const number = (ending) => cell(ending) === null ? null : Number(cell(ending));
+    return [name, { status: cell("status"), score: number("score"), raw: number("raw"), label: cell("label"),
+      reason: cell("reason") === null ? null : { code: cell("reason"), detail: cell("detail") },
+      candidate: cell("candidate") === null ? null : { text: String(cell("candidate")) } }];
+  }));
 }
 
 /** A value as JSON has it: Parquet gives large integers and times as objects. Long texts are cut. */
@@ -55,7 +101,8 @@ function shownVerdict(verdict) {
 
 /** A row as `showRows` takes it; null where no scorer gave a verdict. */
 function shownRow({ row, value }) {
-  const scores = Object.entries(plain(value?.scores) ?? {}).filter(([, verdict]) => typeof verdict?.status === "string");
+  const verdicts = plain(value?.scores ?? flatVerdicts(value ?? {}));
+  const scores = Object.entries(verdicts).filter(([, verdict]) => typeof verdict?.status === "string");
   if (scores.length === 0) return null;
   const { id, prompt, response, responses, reference } = plain(value);
   const input = Object.fromEntries(Object.entries({ prompt, response, responses, reference })
@@ -72,7 +119,7 @@ async function open(file) {
     const rows = all.map(shownRow).filter((row) => row !== null);
     if (rows.length === 0) {
       throw new Error(all.length === 0 ? "there are no rows"
-        : "no row has a verdict in a column 'scores': `tribunal score` writes it, without --flat");
+        : "no row has a verdict in a column 'scores': `tribunal score` writes it");
     }
     const without = all.length - rows.length;
     about.textContent = `${file.name}: ${all.length} rows${without > 0 ? `, ${without} of them without a verdict` : ""}`;

@@ -173,6 +173,16 @@ impl ColumnBuilder {
         }
     }
 
+    /// Appends the value that a JSON text is.
+    ///
+    /// # Errors
+    /// A text that is no JSON of the column's type; the column may have a part of it.
+    pub(crate) fn push_json(&mut self, text: &str) -> serde_json::Result<()> {
+        let mut json = serde_json::Deserializer::from_str(text);
+        CellSeed(self).deserialize(&mut json)?;
+        json.end()
+    }
+
     /// Keeps the first `len` rows.
     pub(crate) fn truncate(&mut self, len: usize) {
         match self {

@@ -15,7 +15,8 @@ use serde_json::{Deserializer, Value};
 
 use self::column_builder::RowSeed;
 pub(super) use self::column_builder::{ColumnBuilder, ObjectBuilder};
-use self::value_shape::{FitsShape, ValueShape};
+use self::value_shape::FitsShape;
+pub(super) use self::value_shape::ValueShape;
 use super::lines::{LineReader, MAX_LINE_BYTES, NumberedLine};
 use super::{BatchLimits, FileBatch, Reject, RowNumbers};
 use crate::{DatasetError, Result};
@@ -37,16 +38,7 @@ pub(super) fn infer(text: Box<dyn BufRead + Send>, file: &str) -> Result<Inferre
     let mut rows = 0;
     let mut first_fault = None;
     while let Some(next) = next(&mut lines, &mut line, file)? {
-        let inferred = text_of(next, &line).and_then(|text| {
-            if !fits(&shape, text)? {
-                let value: Value = serde_json::from_str(text).map_err(|error| reason(&error))?;
-                shape.observe(&value);
-                // Names that are new may be there twice.
-                fits(&shape, text)?;
-            }
-            Ok(())
-        });
-        match inferred {
+        match text_of(next, &line).and_then(|text| observe(&mut shape, text)) {
             Ok(()) => rows += 1,
             Err(reason) => {
                 first_fault.get_or_insert((next.number, reason));
@@ -66,6 +58,20 @@ pub(super) fn infer(text: Box<dyn BufRead + Send>, file: &str) -> Result<Inferre
     };
     let fields: Vec<_> = fields.iter().map(|(name, shape)| shape.field(name)).collect();
     Ok(InferredFile { schema: Arc::new(Schema::new(fields)), rows })
+}
+
+/// Widens a shape to take the object that a text is.
+///
+/// # Errors
+/// A sentence for a text that is no JSON object; the shape may have been widened.
+pub(super) fn observe(shape: &mut ValueShape, text: &str) -> std::result::Result<(), String> {
+    if !fits(shape, text)? {
+        let value: Value = serde_json::from_str(text).map_err(|error| reason(&error))?;
+        shape.observe(&value);
+        // Names that are new may be there twice.
+        fits(shape, text)?;
+    }
+    Ok(())
 }
 
 /// Whether a row has this shape, if it is one.

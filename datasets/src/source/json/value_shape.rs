@@ -22,7 +22,7 @@ const EXACT: u64 = 1 << 53;
 
 /// What the values of a column have in common.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum ValueShape {
+pub(in crate::source) enum ValueShape {
     /// Nothing but null so far.
     Null,
     Bool,
@@ -109,7 +109,7 @@ impl ValueShape {
     }
 
     /// The column of this shape. Every column may hold nulls: JSON promises nothing of later rows.
-    pub(super) fn field(&self, name: &str) -> Field {
+    pub(in crate::source) fn field(&self, name: &str) -> Field {
         match self {
             Self::Null => Field::new(name, DataType::Null, true),
             Self::Bool => Field::new(name, DataType::Boolean, true),
