@@ -1,8 +1,8 @@
 "use strict";
 
 // LaTeX of answers to MathML: fractions, roots, scripts, fences, matrices, cases, accents, functions, symbols.
-// `maths(text)` is a <math> element, or null where the text has anything else; a caller then shows it as it is
-// written. A library would take more than the whole page may have (KaTeX: 270 kB and its fonts).
+// `maths(text)` is a <math> element, or null where the text has anything else or nothing that marks it as LaTeX; a
+// caller then shows it as it is written. A library would take more than the whole page may have (KaTeX: 270 kB and its fonts).
 
 const MATHML = "http://www.w3.org/1998/Math/MathML";
 
@@ -38,10 +38,19 @@ const DEEPEST_MATHS = 50;
 
 class NotMaths extends Error {}
 
+// A command, an exponent, or dollar signs around the whole: without one a text may as well be words, a unit or a name.
+const MARKED_MATHS = /\\[a-zA-Z{]|\^|^\s*\$.*\$\s*$/s;
+// A short word beside another, or behind a number, is text too; in a group of text it keeps its blanks.
+const WORDS = /(^|\s)\p{L}{2,3}\s+\p{L}|[\d)}]\s+\p{L}{2,3}(?![\p{L}(])/u;
+const TEXT_GROUP = /\\(text\w*|math\w+|operatorname|mbox)\s*\{[^{}]*\}/g;
+
 function maths(latex) {
+  if (!MARKED_MATHS.test(latex)) return null;
   const text = latex.trim().replace(/^\$+|\$+$/g, "").trim();
   // A word is no product of variables.
-  if (text === "" || text.length > LONGEST_MATHS || /^\p{L}{2,}$/u.test(text)) return null;
+  if (text === "" || text.length > LONGEST_MATHS || /^\p{L}{2,}$/u.test(text) || WORDS.test(text.replace(TEXT_GROUP, ""))) {
+    return null;
+  }
   try {
     const reader = new MathsReader(text);
     const math = node("math", reader.row(() => reader.at === reader.tokens.length));

@@ -277,6 +277,18 @@ def check_verdicts(page: Page) -> None:
     assert score(page) == "1"
     assert page.locator("mark.answer").all_inner_texts() == [r"\frac{1}{2}"]
     assert page.locator(".sides math mfrac").count() == 1
+    # What is marked as LaTeX is a formula, and everything else stands as it was written.
+    for scorer, response, reference, answer, is_formula in [
+        ("text", "It is 4", "It is 4", "It is 4", False), ("choice", "The answer is (B).", "B", "(B)", False),
+        ("math", "So \\boxed{50 km/h}", "50 km/h", "50 km/h", False), ("math", "So \\boxed{x^2}", "x^2", "x2", True),
+        ("math", "So \\boxed{7}", "7", "7", False), ("math", "So \\boxed{\\text{a or b}}", "1", "a or b", True),
+    ]:
+        page.select_option("#scorer", scorer)
+        page.fill("#response-1", response)
+        page.fill("#reference", reference)
+        score(page)
+        shown = page.locator(".sides > div >> nth=0").locator("math" if is_formula else "code").first
+        assert shown.text_content() == answer, (scorer, response, shown.text_content())
     choose(page, "process")
     score(page)
     assert "The first wrong step is step 2." in page.inner_text("#result")
