@@ -306,6 +306,13 @@ def check_verdicts(page: Page) -> None:
     page.select_option("#scorer", "reward")
     assert score(page) == "refused"
     assert "out_of_domain" in page.inner_text("#result")
+    # A list that is not ticked as one is pointed at; a set or an interval is no JSON.
+    hint = page.locator("#reference-hint")
+    for text, is_ticked, is_shown in [("[3, 4]", False, True), ("[3, 4]", True, False), ("{3, 4}", False, False),
+                                      ("[3, 4)", False, False), ('{"a": 1}', False, True), ("3", False, False)]:
+        page.fill("#reference", text)
+        page.set_checked("#reference-json", is_ticked)
+        assert hint.is_visible() == is_shown, (text, is_ticked)
     # A mistake is said in words.
     page.check("#reference-json")
     page.fill("#reference", "[1,")

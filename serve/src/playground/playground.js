@@ -77,8 +77,23 @@ function fill(input) {
   at("rubric").value = input.rubric ? JSON.stringify(input.rubric, null, 1) : "";
   at("principles").value = (input.principles ?? []).join("\n");
   for (const name of ["context", "steps"]) at(name).value = (input[name] ?? []).join("\n---\n");
+  hintAtJson();
   at("more").open = ["rubric", "principles", "context", "steps"].some((name) => at(name).value !== "");
   page.filled = JSON.stringify(read());
+}
+
+/** Shows the hint where a list or an object would be sent as a text. */
+function hintAtJson() {
+  const text = at("reference").value.trim();
+  let isJson = false;
+  if (/^[[{]/.test(text)) {
+    try {
+      isJson = typeof JSON.parse(text) === "object";
+    } catch {
+      // An interval or a set is no JSON.
+    }
+  }
+  at("reference-hint").hidden = !isJson || at("reference-json").checked;
 }
 
 function plainText(content) {
@@ -341,6 +356,7 @@ async function start() {
   at("form").addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); score(); }
   });
+  for (const id of ["reference", "reference-json"]) at(id).addEventListener("input", hintAtJson);
   at("scorer").addEventListener("change", () => {
     const untouched = isUntouched();
     describe();
