@@ -96,7 +96,8 @@ fn problem(error: &DataFusionError, (text, above): (&str, u64), schema: &SchemaR
             SchemaError::FieldNotFound { field, .. } => {
                 let name = field.flat_name().replace('"', "");
                 let position = position.or_else(|| found_at(text, &field.name));
-                format!("no column '{name}'{}{}", at(position), near_names(&name, schema))
+                let hint = unquoted(text, schema).unwrap_or_else(|| near_names(&name, schema));
+                format!("no column '{name}'{}{hint}", at(position))
             }
             SchemaError::AmbiguousReference { .. }
             | SchemaError::DuplicateQualifiedField { .. }
@@ -110,14 +111,18 @@ fn problem(error: &DataFusionError, (text, above): (&str, u64), schema: &SchemaR
             shift_position(shown, above)
         }
         DataFusionError::Execution(message) if message.contains("not found in struct") => {
-            with_near_fields(message, schema)
+            with_near_fields(message, text, schema)
+        }
+        DataFusionError::NotImplemented(message) if message.starts_with("Dot access") => {
+            "a dot cannot follow brackets; write scores.\"NAME\".score, or scores['NAME']['score']"
+                .to_owned()
         }
         other => {
             let shown = other.strip_backtrace();
             let (_, what) = shown.split_once(" error: ").unwrap_or(("", &shown));
             let what = what.lines().next().unwrap_or(what).trim();
             let near = if what.contains("not found in struct") {
-                with_near_fields(what, schema)
+                with_near_fields(what, text, schema)
             } else {
                 what.to_owned()
             };
@@ -156,13 +161,27 @@ fn found_at(text: &str, name: &str) -> Option<(u64, u64)> {
     Some((line, column))
 }
 
-fn with_near_fields(message: &str, schema: &SchemaRef) -> String {
+fn with_near_fields(message: &str, text: &str, schema: &SchemaRef) -> String {
     let named = message.split('\'').nth(1).or_else(|| {
         let (_, after) = message.split_once("Field ")?;
         after.split(' ').next()
     });
-    let near = named.map_or_else(String::new, |name| similar_names(name, schema, (0.9, 1.0)));
+    let near = || named.map_or_else(String::new, |name| similar_names(name, schema, (0.9, 1.0)));
+    let near = unquoted(text, schema).unwrap_or_else(near);
     format!("{}{near}", message.trim_start_matches("Error during planning: "))
+}
+
+/// Shows how a column is written whose path stands in a text without the quotes that it needs, as the end
+/// of an error message.
+fn unquoted(text: &str, schema: &SchemaRef) -> Option<String> {
+    let mut known = Vec::new();
+    collect(schema.fields(), "", &mut known);
+    let is_word = |name: &str| name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let needs_quotes = |path: &&String| !path.split('.').all(is_word) && text.contains(path.as_str());
+    let path = known.iter().filter(needs_quotes).max_by_key(|path| path.len())?;
+    let quoted = |name: &str| if is_word(name) { name.to_owned() } else { format!("\"{name}\"") };
+    let quoted: Vec<String> = path.split('.').map(quoted).collect();
+    Some(format!("; a name with other characters than letters, digits and '_' stands between quotes: {}", quoted.join(".")))
 }
 
 /// Suggests columns similar to an unknown name, as the end of an error message.

@@ -16,7 +16,7 @@ mod rows;
 mod sort;
 mod table;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ use futures_util::StreamExt as _;
 
 pub use self::error::{SqlOption, near_names};
 use self::expr::PlannedExpr;
-use self::paths::paths;
+use self::paths::{path, paths};
 use self::rows::{Explain, FirstError};
 pub use self::rows::{QueryRows, SortInput};
 pub use self::sort::SortStep;
@@ -166,7 +166,7 @@ impl SqlEngine {
         })
     }
 
-    /// Plans a SELECT list over one row.
+    /// Plans a SELECT list over one row. A nested field without a name of its own has its path as one.
     pub fn select(&self, text: &str, option: SqlOption) -> Result<Vec<SelectedColumn>> {
         let explain = |error| error::explain(&error, option, text, &self.schema);
         let plan = self.plan(&format!("SELECT\n{text}\nFROM {TABLE}"), option, text)?;
@@ -182,7 +182,7 @@ impl SqlEngine {
         let input = projection.input.schema().clone();
         let state = self.context.state();
         let select = |(expr, (_, field)): (&Expr, (_, &Arc<arrow::datatypes::Field>))| {
-            let name = field.name().clone();
+            let name = path(expr).map_or_else(|| field.name().clone(), |path| path.join("."));
             let expr = expr.clone().unalias();
             let reads = columns(&expr);
             let expr = state.create_physical_expr(expr, &input).map_err(explain)?;
@@ -194,7 +194,16 @@ impl SqlEngine {
                 reads,
             })
         };
-        projection.expr.iter().zip(schema.iter()).map(select).collect()
+        let selected: Vec<SelectedColumn> =
+            projection.expr.iter().zip(schema.iter()).map(select).collect::<Result<_>>()?;
+        let mut names = HashSet::new();
+        match selected.iter().find(|column| !names.insert(column.name.as_str())) {
+            Some(twice) => {
+                let problem = format!("two columns are named '{}'; name one with AS", twice.name);
+                Err(option.error(problem))
+            }
+            None => Ok(selected),
+        }
     }
 
     /// Plans a single expression over one row.

@@ -26,7 +26,7 @@ pub(super) fn paths(expr: &Expr) -> Vec<FieldPath> {
 
 /// The path of a column or of a field access by name.
 #[expect(clippy::wildcard_enum_match_arm, reason = "every other expression is walked into")]
-fn path(expr: &Expr) -> Option<FieldPath> {
+pub(super) fn path(expr: &Expr) -> Option<FieldPath> {
     match expr {
         Expr::Column(column) => Some(vec![column.name.clone()]),
         Expr::ScalarFunction(function) if function.func.name() == "get_field" => {

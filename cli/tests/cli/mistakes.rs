@@ -46,6 +46,16 @@ const MISTAKES: &[Mistake] = &[
     ("filter none.jsonl -o out.jsonl", 2, &["none.jsonl", NONE]),
     ("filter rows.jsonl -o out.jsonl --where respons=1", 2, &["near: 'response'"]),
     ("filter rows.jsonl -o out.jsonl --where response=", 2, &["--where: ", "an expression"]),
+    (
+        "filter scored.jsonl -o out.jsonl --where scores.has-box.score=1",
+        2,
+        &["between quotes: scores.\"has-box\".score"],
+    ),
+    (
+        "filter scored.jsonl -o out.jsonl --where scores['has-box'].score=1",
+        2,
+        &["a dot cannot follow brackets", "scores['NAME']['score']"],
+    ),
     ("filter rows.jsonl -o out.jsonl --sql DELETE", 2, &["--sql: "]),
     ("filter rows.jsonl -o out.xlsx", 2, &["'out.xlsx' says no format", ".parquet"]),
     ("filter rows.jsonl -o none/out.jsonl", 2, &["cannot write none/out.jsonl: "]),
@@ -77,12 +87,13 @@ const MISTAKES: &[Mistake] = &[
 
 #[test]
 fn mistakes_end_with_what_is_wrong_and_what_is_right() {
-    assert_eq!(MISTAKES.len(), 51);
+    assert_eq!(MISTAKES.len(), 53);
     let folder = Folder::new();
     folder.write("rows.jsonl", "{\"response\": \"1\", \"reference\": \"1\"}\n");
     folder.write(
         "scored.jsonl",
-        "{\"response\": \"1\", \"scores\": {\"math\": {\"status\": \"ok\", \"score\": 1.0}}}\n",
+        "{\"response\": \"1\", \"scores\": {\"math\": {\"status\": \"ok\", \"score\": 1.0}, \
+         \"has-box\": {\"status\": \"ok\", \"score\": 1.0}}}\n",
     );
     folder.write("bad.toml", "[server]\nbint = \"127.0.0.1:1\"\n");
     let before = folder.names();

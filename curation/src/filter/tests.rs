@@ -265,6 +265,8 @@ fn columns_are_selected() {
         }
     }
     check("id", "{\"id\":3}\n");
+    check("scores.math.score", "{\"scores.math.score\":1.0}\n");
+    check("scores['math']['score'], id", "{\"scores.math.score\":1.0,\"id\":3}\n");
     check("Name AS who, id + 1 AS next", "{\"who\":\"ada\",\"next\":4}\n");
     check(
         "scores.math.score AS s, scores",
@@ -350,6 +352,8 @@ fn bad_questions_are_errors_with_their_place() {
     check(&select("nam"), &["--select: no column 'nam' at character 1", "near: 'Name'"]);
     check(&select("id,\n nam"), &["at line 2, character 2"]);
     check(&select("id, id"), &["--select"]);
+    check(&select("id AS \"scores.math\", scores.math"), &["two columns are named 'scores.math'"]);
+    check(&select("scores['math'].score"), &["a dot cannot follow brackets", "scores['NAME']['score']"]);
     check(&select("count(*)"), &["--select", "--sql"]);
     check(&select("id FROM data WHERE id > 1 --"), &["--select"]);
     check(&select("id; DROP TABLE data"), &["--select"]);
