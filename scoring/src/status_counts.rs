@@ -18,6 +18,9 @@ pub struct StatusCounts {
     /// Verdicts without a score or with the score 0, by the code of their reason.
     #[serde(default)]
     reasons: BTreeMap<String, u64>,
+    /// Why the first refused input was refused.
+    #[serde(default)]
+    refusal: Option<String>,
 }
 
 /// All statuses, in the order of tables.
@@ -48,16 +51,25 @@ fn place(status: Status) -> usize {
 impl StatusCounts {
     /// Counts one verdict.
     pub fn add(&mut self, result: &ScoreResult) {
-        let code = result.reason.as_ref().map(|reason| reason.code.as_str());
-        self.add_one(result.status, result.score, code);
+        let reason = result.reason.as_ref();
+        let reason = reason.map(|reason| (reason.code.as_str(), reason.detail.as_deref()));
+        self.add_one(result.status, result.score, reason);
     }
 
-    /// Counts one verdict by its status, its score and the code of its reason.
-    pub fn add_one(&mut self, status: Status, score: Option<f64>, reason: Option<&str>) {
+    /// Counts one verdict by its status, its score, and the code and detail of its reason.
+    pub fn add_one(
+        &mut self,
+        status: Status,
+        score: Option<f64>,
+        reason: Option<(&str, Option<&str>)>,
+    ) {
         self.counts[place(status)] += 1;
+        if status == Status::Refused && self.refusal.is_none() {
+            self.refusal = reason.map(|(code, detail)| detail.unwrap_or(code).to_owned());
+        }
         let score = score.unwrap_or(0.0);
         self.score_sum += score;
-        if let Some(reason) = reason.filter(|_| score == 0.0) {
+        if let Some((reason, _)) = reason.filter(|_| score == 0.0) {
             match self.reasons.get_mut(reason) {
                 Some(count) => *count += 1,
                 None => drop(self.reasons.insert(reason.to_owned(), 1)),
@@ -74,6 +86,9 @@ impl StatusCounts {
         for (reason, more) in &later.reasons {
             *self.reasons.entry(reason.clone()).or_default() += more;
         }
+        if self.refusal.is_none() {
+            self.refusal.clone_from(&later.refusal);
+        }
     }
 
     /// Reasons of verdicts without a score or with the score 0, the most frequent first.
@@ -88,6 +103,11 @@ impl StatusCounts {
     /// are not what the scorer reads, and no row was measured.
     pub fn has_no_reference(&self) -> bool {
         self.total() > 0 && self.count(Status::BadReference) == self.total()
+    }
+
+    /// Why the first input was refused, if every one was; `None` where one was not.
+    pub fn refusal_of_all(&self) -> Option<&str> {
+        self.refusal.as_deref().filter(|_| self.count(Status::Refused) == self.total())
     }
 
     /// Number of verdicts of this status.
@@ -181,18 +201,35 @@ mod tests {
     #[test]
     fn reasons_of_zeros_and_of_failures_are_counted() {
         let mut counts = StatusCounts::default();
-        counts.add_one(Status::Ok, Some(1.0), Some("equal"));
-        counts.add_one(Status::Ok, Some(0.0), Some("different"));
+        counts.add_one(Status::Ok, Some(1.0), Some(("equal", None)));
+        counts.add_one(Status::Ok, Some(0.0), Some(("different", Some("1 ≠ 2"))));
         counts.add_one(Status::Ok, Some(0.0), None);
         assert!(!counts.has_no_reference());
         let mut later = StatusCounts::default();
         assert!(!later.has_no_reference());
         for _ in 0..2 {
-            later.add_one(Status::BadReference, None, Some("unreadable"));
+            later.add_one(Status::BadReference, None, Some(("unreadable", None)));
         }
         assert!(later.has_no_reference());
         counts.merge(&later);
         assert_eq!(counts.reasons(), [("unreadable", 2), ("different", 1)]);
+    }
+
+    #[test]
+    fn reason_of_a_refusal_is_kept_where_all_are_refused() {
+        let refused = |reason| {
+            let mut counts = StatusCounts::default();
+            counts.add_one(Status::Refused, None, Some(reason));
+            counts
+        };
+        let mut counts = StatusCounts::default();
+        assert_eq!(counts.refusal_of_all(), None);
+        counts.merge(&refused(("out_of_domain", Some("sums alone"))));
+        counts.merge(&refused(("too_long", None)));
+        assert_eq!(counts.refusal_of_all(), Some("sums alone"));
+        assert_eq!(refused(("too_long", None)).refusal_of_all(), Some("too_long"));
+        counts.add_one(Status::Ok, Some(0.0), None);
+        assert_eq!(counts.refusal_of_all(), None);
     }
 
     #[test]

@@ -53,6 +53,12 @@ impl ScoreSummary {
         scorers.filter(|(_, tally)| tally.has_no_reference()).map(|(scorer, _)| scorer)
     }
 
+    /// Scorers that refused every row, each with the reason of the first.
+    pub fn refusing_all(&self) -> impl Iterator<Item = (&ScorerIdentity, &str)> {
+        let scorers = self.scorers.iter().zip(&self.counts.tallies);
+        scorers.filter_map(|(scorer, tally)| Some((scorer, tally.refusal_of_all()?)))
+    }
+
     /// Verdicts that failed through no fault of their row.
     pub fn failures(&self) -> u64 {
         self.counts.tallies.iter().map(StatusCounts::failures).sum()

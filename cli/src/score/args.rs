@@ -34,8 +34,8 @@ hold the finished rows; after an interruption the same command resumes there and
 bytes. A run over lines that reads standard input, and one that writes to a stream, cannot be
 resumed. OUT.manifest.json records how the output was made.
 
-Exit code: 0 every row was scored; 1 some rows were rejected (see OUT.rejects.jsonl), or
-something failed; 2 wrong use.";
+Exit code: 0 every row was scored; 1 some rows were rejected (see OUT.rejects.jsonl), a scorer
+refused all or could use no reference, or something failed; 2 wrong use.";
 
 /// Scores the rows of a dataset.
 #[derive(Debug, clap::Args)]

@@ -25,7 +25,8 @@ pub(crate) fn run(args: ScoreArgs) -> Result<CommandOutcome, CliError> {
     }
     let failed = summary.counts.rejected > 0
         || summary.failures() > 0
-        || summary.without_references().next().is_some();
+        || summary.without_references().next().is_some()
+        || summary.refusing_all().next().is_some();
     Ok(CommandOutcome::failed_if(failed))
 }
 

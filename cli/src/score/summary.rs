@@ -48,6 +48,9 @@ pub(super) fn text(summary: &ScoreSummary) -> String {
         writeln!(text, "failed: no reference can be used by '{}' (bad_reference): is --reference the right column?", scorer.name)
             .expect("to memory");
     }
+    for (scorer, reason) in summary.refusing_all() {
+        writeln!(text, "failed: '{}' refused every row: {reason}", scorer.name).expect("to memory");
+    }
     if let Some(output) = &summary.output {
         writeln!(text, "wrote {}", output.display()).expect("to memory");
     }

@@ -19,6 +19,16 @@ const MISTAKES: &[Mistake] = &[
     ("score none.parquet -o out.jsonl --scorer math", 2, &["none.parquet"]),
     ("score rows.jsonl -o out.jsonl --scorer maths", 2, &["did you mean 'math'?"]),
     ("score rows.jsonl -o out.jsonl --scorer rm", 2, &["there is no scorer 'rm' (the scorers are"]),
+    (
+        "score rows.jsonl -o - --scorer process",
+        1,
+        &["'process' refused every row: ", "tribunal-tiny knows problems such as", "--model NAME=PATH"],
+    ),
+    (
+        "score rows.jsonl -o - --scorer process --output-format csv",
+        1,
+        &["'process' refused every row: ", "tribunal-tiny knows problems such as"],
+    ),
     ("score rows.jsonl -o out.jsonl --scorers math", 2, &["a similar argument exists: '--scorer'"]),
     ("score rows.jsonl -o scored.jsonl --scorer math", 2, &["scored.jsonl exists", "--overwrite"]),
     ("score rows.jsonl -o none/out.jsonl --scorer math", 2, &["cannot write none/out.jsonl: "]),
@@ -87,7 +97,7 @@ const MISTAKES: &[Mistake] = &[
 
 #[test]
 fn mistakes_end_with_what_is_wrong_and_what_is_right() {
-    assert_eq!(MISTAKES.len(), 53);
+    assert_eq!(MISTAKES.len(), 55);
     let folder = Folder::new();
     folder.write("rows.jsonl", "{\"response\": \"1\", \"reference\": \"1\"}\n");
     folder.write(

@@ -181,15 +181,16 @@ pub(super) fn tally(verdicts: &StructArray) -> Result<StatusCounts, RunError> {
     let mut tally = StatusCounts::default();
     let (at, _) = FIELDS.find("reason").expect("it is among the columns");
     let reasons = verdicts.column(at).as_struct();
-    let codes = reasons.column(0).as_string::<i32>();
+    let [codes, details] = [0, 1].map(|column| reasons.column(column).as_string::<i32>());
     for row in 0..verdicts.len() {
         let Some(status) = status(verdicts, row)? else {
             continue;
         };
         let scores = verdicts.column(1).as_primitive::<Float64Type>();
         let score = scores.is_valid(row).then(|| scores.value(row));
-        let code = (reasons.is_valid(row) && codes.is_valid(row)).then(|| codes.value(row));
-        tally.add_one(status, score, code);
+        let detail = details.is_valid(row).then(|| details.value(row));
+        let has_reason = reasons.is_valid(row) && codes.is_valid(row);
+        tally.add_one(status, score, has_reason.then(|| (codes.value(row), detail)));
     }
     Ok(tally)
 }
