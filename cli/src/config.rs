@@ -4,6 +4,7 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use base::human::count;
+use rubrics::Registry;
 use rubrics::config::Problem;
 use serve::config::{Given, Loaded, Override, load};
 
@@ -154,15 +155,36 @@ fn check(files: &[PathBuf]) -> Result<(), CliError> {
     let mut problems = Vec::new();
     for file in files {
         match load(Some(file), &Given::default()) {
-            Ok(Loaded { registry, catalogue, .. }) => {
-                let scorers = count(registry.len() as u64, "scorer");
-                let models = count(catalogue.models.len() as u64, "model");
-                eprintln!("{} is valid: {scorers}, {models}", file.display());
-            }
+            Ok(loaded) => eprintln!("{} is valid: {}", file.display(), counted(&loaded)),
             Err(found) => problems.extend(found),
         }
     }
     if problems.is_empty() { Ok(()) } else { Err(CliError::Usage(lines(&problems))) }
+}
+
+/// The scorers and models of a file beside those of the program, and the scorers of the program that it
+/// replaces.
+fn counted(Loaded { registry, catalogue, .. }: &Loaded) -> String {
+    let configured: Vec<&str> = registry.configured().map(|scorer| scorer.name()).collect();
+    let built_in = registry.len() - configured.len();
+    // The model of the program has no folder.
+    let models = catalogue.models.iter().filter(|model| model.path.is_some()).count();
+    let ours = Registry::with_default_model();
+    let replaced: Vec<String> = configured
+        .iter()
+        .filter(|name| ours.get(name).is_some())
+        .map(|name| format!("'{name}'"))
+        .collect();
+    let replaced = match replaced.is_empty() {
+        true => String::new(),
+        false => format!("; in place of the built-in ones: {}", replaced.join(", ")),
+    };
+    format!(
+        "{} and {} of its own, {}{replaced}",
+        count(configured.len() as u64, "scorer"),
+        count(models as u64, "model"),
+        count(built_in as u64, "built-in scorer"),
+    )
 }
 
 #[cfg(test)]

@@ -177,11 +177,15 @@ fn unquoted(text: &str, schema: &SchemaRef) -> Option<String> {
     let mut known = Vec::new();
     collect(schema.fields(), "", &mut known);
     let is_word = |name: &str| name.chars().all(|c| c.is_alphanumeric() || c == '_');
-    let needs_quotes = |path: &&String| !path.split('.').all(is_word) && text.contains(path.as_str());
+    let needs_quotes =
+        |path: &&String| !path.split('.').all(is_word) && text.contains(path.as_str());
     let path = known.iter().filter(needs_quotes).max_by_key(|path| path.len())?;
     let quoted = |name: &str| if is_word(name) { name.to_owned() } else { format!("\"{name}\"") };
     let quoted: Vec<String> = path.split('.').map(quoted).collect();
-    Some(format!("; a name with other characters than letters, digits and '_' stands between quotes: {}", quoted.join(".")))
+    Some(format!(
+        "; a name with other characters than letters, digits and '_' stands between quotes: {}",
+        quoted.join(".")
+    ))
 }
 
 /// Suggests columns similar to an unknown name, as the end of an error message.

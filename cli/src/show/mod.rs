@@ -242,7 +242,9 @@ fn flat_scores(row: &RawRow<'_>) -> Result<Map<String, Value>, String> {
         // A table of texts names no types: an answer that is a number may have become one.
         let candidate = match cell("candidate")? {
             answer @ (Value::Number(_) | Value::Bool(_)) => Value::String(answer.to_string()),
-            answer @ (Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_)) => answer,
+            answer @ (Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_)) => {
+                answer
+            }
         };
         let verdict = json!({
             "status": cell("status")?,
@@ -308,7 +310,10 @@ mod tests {
                 "reason": {"code": "different", "detail": "1 ≠ 2"}}})),
         );
         check(r#"{"a_status": null, "a_scorer": null}"#, Err(none));
-        check(r#"{"a_status": "ok"}"#, Err("no column 'scores', and none of `tribunal score --flat`"));
+        check(
+            r#"{"a_status": "ok"}"#,
+            Err("no column 'scores', and none of `tribunal score --flat`"),
+        );
     }
 
     #[test]

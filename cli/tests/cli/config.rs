@@ -10,7 +10,12 @@ fn files_are_made_once_and_checked() {
     let folder = Folder::new();
     let file = folder.name("tribunal.toml");
     tribunal(["config", "init", &file]).ends(0).says(&["wrote"]);
-    tribunal(["config", "check", &file]).ends(0).says(&["is valid: "]);
+    let says = ["is valid: 0 scorers and 0 models of its own, ", " built-in scorers\n"];
+    tribunal(["config", "check", &file]).ends(0).says(&says);
+    let own = "[[scorer]]\nname = \"math\"\nkind = \"math\"\nrelative = 0.05\n\
+               [[scorer]]\nname = \"mine\"\nkind = \"math\"\nrelative = \"0.05\"\n";
+    let says = ["2 scorers and 0 models of its own", "in place of the built-in ones: 'math'\n"];
+    tribunal(["config", "check", &folder.write("own.toml", own)]).ends(0).says(&says);
     tribunal(["config", "init", &file]).ends(2).says(&["exists"]);
     let printed = tribunal(["config", "init", "-"]).ends(0).stdout;
     assert_eq!(folder.read("tribunal.toml"), printed.as_bytes());

@@ -3,7 +3,7 @@
 
 use crate::program::{Folder, command};
 
-/// A command line in a folder with `rows.jsonl`, `scored.jsonl` and `bad.toml`, its exit code, and
+/// A command line in a folder with `rows.jsonl`, `scored.jsonl`, `bad.toml` and `scorers.toml`, its exit code, and
 /// what it says.
 type Mistake = (&'static str, i32, &'static [&'static str]);
 
@@ -22,7 +22,11 @@ const MISTAKES: &[Mistake] = &[
     (
         "score rows.jsonl -o - --scorer process",
         1,
-        &["'process' refused every row: ", "tribunal-tiny knows problems such as", "--model NAME=PATH"],
+        &[
+            "'process' refused every row: ",
+            "tribunal-tiny knows problems such as",
+            "--model NAME=PATH",
+        ],
     ),
     (
         "score rows.jsonl -o - --scorer process --output-format csv",
@@ -88,6 +92,17 @@ const MISTAKES: &[Mistake] = &[
     ("config show --config bad.toml", 2, &["bad.toml:2", "did you mean 'bind'?"]),
     ("config show --set limits.deadline", 2, &["--set 'limits.deadline' is not TABLE.KEY=VALUE"]),
     ("config check bad.toml", 2, &["bad.toml:2", "did you mean 'bind'?"]),
+    (
+        "config check scorers.toml",
+        2,
+        &[
+            "scorer[0].tolerance: '0.1' is not one of exact, gold_digits",
+            "scorer[0].tolerance: a number stands under 'absolute' or 'relative'",
+            "scorer[0].relative: expected a number such as 0.05",
+            "scorer[1].part[0].on_error: missing; it is one of fail, skip, floor",
+            "scorer[1].part: no scorer 'nope'",
+        ],
+    ),
     ("serve --config none.toml", 2, &["none.toml", NONE]),
     ("serve --model judge", 2, &["--model: 'judge' is not NAME=PATH"]),
     ("serve --model judge=none", 2, &["judge", "none cannot be read"]),
@@ -97,7 +112,7 @@ const MISTAKES: &[Mistake] = &[
 
 #[test]
 fn mistakes_end_with_what_is_wrong_and_what_is_right() {
-    assert_eq!(MISTAKES.len(), 55);
+    assert_eq!(MISTAKES.len(), 56);
     let folder = Folder::new();
     folder.write("rows.jsonl", "{\"response\": \"1\", \"reference\": \"1\"}\n");
     folder.write(
@@ -106,6 +121,12 @@ fn mistakes_end_with_what_is_wrong_and_what_is_right() {
          \"has-box\": {\"status\": \"ok\", \"score\": 1.0}}}\n",
     );
     folder.write("bad.toml", "[server]\nbint = \"127.0.0.1:1\"\n");
+    folder.write(
+        "scorers.toml",
+        "[[scorer]]\nname = \"a\"\nkind = \"math\"\ntolerance = \"0.1\"\nrelative = true\n\
+         [[scorer]]\nname = \"b\"\nkind = \"pipeline\"\ncombine = \"weighted_sum\"\n\
+         part = [{ scorer = \"nope\", weight = 1 }]\n",
+    );
     let before = folder.names();
     let wrong = |(line, code, parts): &Mistake| {
         let mut run = command(line.split_whitespace());

@@ -353,7 +353,10 @@ fn bad_questions_are_errors_with_their_place() {
     check(&select("id,\n nam"), &["at line 2, character 2"]);
     check(&select("id, id"), &["--select"]);
     check(&select("id AS \"scores.math\", scores.math"), &["two columns are named 'scores.math'"]);
-    check(&select("scores['math'].score"), &["a dot cannot follow brackets", "scores['NAME']['score']"]);
+    check(
+        &select("scores['math'].score"),
+        &["a dot cannot follow brackets", "scores['NAME']['score']"],
+    );
     check(&select("count(*)"), &["--select", "--sql"]);
     check(&select("id FROM data WHERE id > 1 --"), &["--select"]);
     check(&select("id; DROP TABLE data"), &["--select"]);

@@ -190,6 +190,19 @@ impl<'d, 't> Section<'d, 't> {
         self.number(key).or_else(|| self.recorded(0.0))
     }
 
+    /// A number as the text of its digits, so that it is exact: `"0.05"` or `0.05`.
+    pub fn decimal(&self, key: &'static str) -> Option<String> {
+        self.note(key, || json!({ "type": ["string", "number"] }));
+        self.read(key, "a number such as 0.05", |value| match value {
+            DeValue::String(text) => Some(text.to_string()),
+            DeValue::Integer(digits) => Some(digits.to_string()),
+            DeValue::Float(digits) => Some(digits.to_string()),
+            DeValue::Boolean(_) | DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => {
+                None
+            }
+        })
+    }
+
     /// A list of finite numbers.
     pub fn numbers(&self, key: &'static str) -> Option<Vec<f64>> {
         self.note(key, || json!({ "type": "array", "items": { "type": "number" } }));
@@ -217,6 +230,17 @@ impl<'d, 't> Section<'d, 't> {
         self.among(key, &self.text(key)?, words)
     }
 
+    /// One of `words`, which must be there.
+    pub fn required_word<T: Copy>(&self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
+        if let Some(schema) = &self.schema {
+            schema.borrow_mut().require(key);
+        }
+        if self.find(key).is_none() {
+            self.problem(key, format!("missing; it is one of {}", listed(words)));
+        }
+        self.word(key, words)
+    }
+
     /// A list of `words`.
     pub fn words<T: Copy>(&self, key: &'static str, words: &[(&str, T)]) -> Option<Vec<T>> {
         self.note(key, || {
@@ -230,12 +254,10 @@ impl<'d, 't> Section<'d, 't> {
         if let Some((_, value)) = words.iter().find(|(word, _)| *word == given) {
             return Some(*value);
         }
-        let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        let hint = nearest(given, names.iter().copied())
+        let hint = nearest(given, words.iter().map(|(word, _)| *word))
             .map(|near| format!("; did you mean '{near}'?"))
             .unwrap_or_default();
-        let all = names.join(", ");
-        self.problem(key, format!("'{given}' is not one of {all}{hint}"));
+        self.problem(key, format!("'{given}' is not one of {}{hint}", listed(words)));
         None
     }
 
@@ -427,6 +449,11 @@ impl<'d, 't> Section<'d, 't> {
     fn join(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
+}
+
+/// The names of some words.
+fn listed<T>(words: &[(&str, T)]) -> String {
+    words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the offset of the last existing segment of a path.

@@ -141,6 +141,15 @@ impl Registry {
         self.scorers.values()
     }
 
+    /// The scorers that are not part of the program, and those that are with other options.
+    pub fn configured(&self) -> impl Iterator<Item = &Arc<Scorer>> {
+        let own = Self::with_default_model();
+        let is_own = move |scorer: &&Arc<Scorer>| {
+            own.get(scorer.name()).is_some_and(|own| own.digest() == scorer.digest())
+        };
+        self.iter().filter(move |scorer| !is_own(scorer))
+    }
+
     /// Number of scorers.
     pub fn len(&self) -> usize {
         self.scorers.len()

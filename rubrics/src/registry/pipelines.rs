@@ -17,6 +17,8 @@ pub(super) const KIND: &str = "pipeline";
 pub(super) struct Draft<'d, 't> {
     name: String,
     section: Section<'d, 't>,
+    /// The scorers that its parts name, also where a part has a problem.
+    scorers: Vec<String>,
     pipeline: Option<Pipeline>,
 }
 
@@ -24,7 +26,9 @@ impl<'d, 't> Draft<'d, 't> {
     /// Reads the pipeline's own table; every part states what its failure means.
     pub(super) fn read(name: String, section: Section<'d, 't>) -> Self {
         let pipeline = read::pipeline(&section);
-        Self { name, section, pipeline }
+        let parts = section.sections("part");
+        let scorers = parts.iter().filter_map(|part| part.text("scorer")).collect();
+        Self { name, section, scorers, pipeline }
     }
 }
 
@@ -70,26 +74,24 @@ fn parts(scorers: &ScorersByName, pipeline: &Pipeline) -> Option<Vec<Arc<Scorer>
 /// Whether every part names a scorer or another pipeline of the file; what does not is reported.
 fn is_known(scorers: &ScorersByName, draft: &Draft<'_, '_>, pipelines: &[String]) -> bool {
     let mut known = true;
-    for part in draft.pipeline.iter().flat_map(|pipeline| &pipeline.parts) {
-        if scorers.get(&part.scorer).is_some_and(|scorer| scorer.is_pairwise()) {
+    for name in &draft.scorers {
+        if scorers.get(name).is_some_and(|scorer| scorer.is_pairwise()) {
             known = false;
             let message = format!(
-                "the scorer '{}' compares the responses of a group; a part judges one response",
-                part.scorer
+                "the scorer '{name}' compares the responses of a group; a part judges one response"
             );
             draft.section.problem("part", message);
             continue;
         }
-        if scorers.get(&part.scorer).is_some() || pipelines.contains(&part.scorer) {
+        if scorers.get(name).is_some() || pipelines.contains(name) {
             continue;
         }
         known = false;
         let names = scorers.keys().map(String::as_str);
         let all = names.chain(pipelines.iter().map(String::as_str));
-        let hint = nearest(&part.scorer, all)
-            .map(|near| format!("; did you mean '{near}'?"))
-            .unwrap_or_default();
-        draft.section.problem("part", format!("no scorer '{}'{hint}", part.scorer));
+        let hint =
+            nearest(name, all).map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+        draft.section.problem("part", format!("no scorer '{name}'{hint}"));
     }
     known && draft.pipeline.is_some()
 }

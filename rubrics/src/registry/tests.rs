@@ -140,8 +140,10 @@ fn incomplete_pipelines_are_refused() {
         "#,
         &[
             "'sum' is not one of weighted_sum, mean, min, wco, uwo, product, r1, gate, g_ra, cascade",
-            "scorer[0].part[0].on_error: missing",
+            "scorer[0].part[0].on_error: missing; it is one of fail, skip, floor",
+            "no scorer 'maths'; did you mean 'math'?",
             "scorer[1].part[1].weight: missing",
+            "no scorer 'maths'; did you mean 'math'?",
             "scorer[2].part[0].threshold: missing",
         ],
     );

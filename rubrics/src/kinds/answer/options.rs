@@ -140,8 +140,11 @@ fn tolerance(section: &Section<'_, '_>) -> Option<Tolerance> {
     let words = [("exact", Tolerance::Exact), ("gold_digits", Tolerance::GoldDigits)];
     let indices = [(words[0].0, 0), (words[1].0, 1)];
     let word = section.word("tolerance", &indices).map(|index| words[index].1.clone());
+    if word.is_none() && section.has("tolerance") {
+        section.problem("tolerance", "a number stands under 'absolute' or 'relative'");
+    }
     let bound = |key: &'static str, wrap: fn(Bound) -> Tolerance| {
-        let text = section.text(key)?;
+        let text = section.decimal(key)?;
         match text.parse() {
             Ok(bound) => Some(wrap(bound)),
             Err(error) => {
@@ -310,7 +313,7 @@ pub(crate) fn lp_verifier(
     ];
     let config = LpConfig {
         answer: section.word("answer", &answers).unwrap_or(default),
-        tolerance: section.text("tolerance").unwrap_or(LpConfig::default().tolerance),
+        tolerance: section.decimal("tolerance").unwrap_or(LpConfig::default().tolerance),
     };
     let verifier = built(section, "tolerance", LpVerifier::new(&config))?;
     Some((config, verifier))

@@ -75,8 +75,7 @@ pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<d
         ("retrospective", CriticMode::Retrospective),
         ("rerank", CriticMode::Rerank),
     ];
-    section.require("mode");
-    let word = section.word("mode", &words);
+    let word = section.required_word("mode", &words);
     let model = names.model(section, "model");
     let mode = match word? {
         CriticMode::Capo => Mode::Capo(Capo::read(section, names)?),

@@ -14,8 +14,7 @@ pub(super) fn common(table: &Section<'_, '_>) -> Option<(String, String, OnError
     let words = [("fail", OnError::Fail), ("skip", OnError::Skip), ("floor", OnError::Floor)];
     let scorer = table.required_text("scorer");
     let name = table.text("name").or_else(|| scorer.clone());
-    table.require("on_error");
-    let on_error = table.word("on_error", &words);
+    let on_error = table.required_word("on_error", &words);
     Some((name?, scorer?, on_error?))
 }
 
@@ -90,8 +89,7 @@ fn role(table: &Section<'_, '_>) -> Option<Role> {
         ("accuracy", Role::Accuracy),
         ("consistency", Role::Consistency),
     ];
-    table.require("role");
-    table.word("role", &words)
+    table.required_word("role", &words)
 }
 
 fn adjust(table: &Section<'_, '_>) -> Option<Adjust> {

@@ -59,8 +59,7 @@ fn combine(section: &Section<'_, '_>) -> Option<Combine> {
         ("g_ra", Combine::GRa),
         ("cascade", Combine::Cascade),
     ];
-    section.require("combine");
-    match section.word("combine", &words)? {
+    match section.required_word("combine", &words)? {
         Combine::Uwo { lambda, variance } => {
             let lambda = section.number("lambda").unwrap_or(lambda);
             if lambda < 0.0 {
