@@ -1,9 +1,12 @@
 //! `tribunal config`: makes and checks configuration files of the server.
 
+mod scorer;
+
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use base::human::count;
+use clap::builder::PossibleValuesParser;
 use rubrics::Registry;
 use rubrics::config::Problem;
 use serve::config::{Given, Loaded, Override, load};
@@ -13,6 +16,7 @@ use crate::error::{CliError, CommandOutcome};
 const EXAMPLES: &str = "\
 Examples:
   tribunal config init
+  tribunal config scorer regex >> tribunal.toml
   tribunal config check tribunal.toml && tribunal serve --config tribunal.toml
   tribunal config show --config tribunal.toml --set limits.memory=4GiB
   tribunal config schema > tribunal.schema.json
@@ -24,7 +28,7 @@ const PAGE: &str = include_str!("../../docs/configuration.md");
 
 const HEADER: &str = "\
 # Configuration of `tribunal serve`. Every line is the default: take away its `# ` to change it.
-# docs/configuration.md has the tables of models, adapters and queues, docs/scorers.md the scorers.
+# docs/configuration.md has the tables of models, adapters and queues, `tribunal config scorer KIND` those of scorers.
 # (*) Or less, where the memory limit is small.
 
 ";
@@ -45,6 +49,12 @@ pub(crate) enum ConfigCommand {
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,
     },
+    /// Write an example of a scorer's table, with every option of its kind
+    Scorer {
+        /// The kind; without it all kinds are listed
+        #[arg(value_name = "KIND", value_parser = PossibleValuesParser::new(Registry::kinds()))]
+        kind: Option<String>,
+    },
     /// Show every setting in force, with the file, variable or flag that gives it
     Show {
         /// Configuration file
@@ -63,6 +73,7 @@ pub(crate) fn run(command: ConfigCommand) -> Result<CommandOutcome, CliError> {
     match command {
         ConfigCommand::Init { file } => init(&file)?,
         ConfigCommand::Check { files } => check(&files)?,
+        ConfigCommand::Scorer { kind } => crate::print(&scorer::text(kind.as_deref()))?,
         ConfigCommand::Show { config, set } => show(config.as_deref(), &set)?,
         ConfigCommand::Schema => {
             let schema = serde_json::to_string_pretty(&serve::config::schema(comment));

@@ -92,6 +92,7 @@ const MISTAKES: &[Mistake] = &[
     ("config show --config bad.toml", 2, &["bad.toml:2", "did you mean 'bind'?"]),
     ("config show --set limits.deadline", 2, &["--set 'limits.deadline' is not TABLE.KEY=VALUE"]),
     ("config check bad.toml", 2, &["bad.toml:2", "did you mean 'bind'?"]),
+    ("config scorer regexp", 2, &["a similar value exists: 'regex'"]),
     (
         "config check scorers.toml",
         2,
@@ -112,7 +113,7 @@ const MISTAKES: &[Mistake] = &[
 
 #[test]
 fn mistakes_end_with_what_is_wrong_and_what_is_right() {
-    assert_eq!(MISTAKES.len(), 56);
+    assert_eq!(MISTAKES.len(), 57);
     let folder = Folder::new();
     folder.write("rows.jsonl", "{\"response\": \"1\", \"reference\": \"1\"}\n");
     folder.write(

@@ -84,6 +84,11 @@ impl Registry {
         registry
     }
 
+    /// The names of all kinds of scorers.
+    pub fn kinds() -> impl Iterator<Item = &'static str> {
+        kind_table::kind_names()
+    }
+
     /// The JSON schemas of the `[[scorer]]` tables, one for each kind.
     pub fn kind_schemas() -> Vec<Value> {
         kind_table::kind_names().map(Self::kind_schema).collect()
