@@ -220,12 +220,16 @@ fn run_table(text: &str, url: &str) {
     let row = r#"{"response": "A: 18", "reference": "18"}"#;
     std::fs::write(folder.path().join("answers.jsonl"), row).expect("the folder is writable");
     let labelled = "{\"raw\": 1.5, \"label\": 1}\n{\"raw\": -0.5, \"label\": 0}\n".repeat(20);
-    std::fs::write(folder.path().join("labelled.jsonl"), labelled).expect("the folder is writable");
+    std::fs::write(folder.path().join("labelled.jsonl"), &labelled)
+        .expect("the folder is writable");
     let pair = r#"{"source": "mmlu-pro", "question": "2 + 2?", "response_A": "2 + 2 = 4", "response_B": "2 + 2 = 5", "label": "A>B"}"#;
     std::fs::write(folder.path().join("pairs.jsonl"), pair).expect("the folder is writable");
     let preference = r#"{"prompt": "2 + 2?", "chosen": "2 + 2 = 4", "rejected": "2 + 2 = 5"}"#;
     std::fs::write(folder.path().join("preferences.jsonl"), preference)
         .expect("the folder is writable");
+    for line in [&labelled[..25], pair, preference] {
+        assert!(text.contains(&format!("`{}`", line.trim_end())), "the README shows {line}");
+    }
     let key = folder.path().join("key.pem");
     std::fs::write(&key, SIGNING_KEY).expect("the folder is writable");
     let owner = std::fs::Permissions::from_mode(0o600);

@@ -93,7 +93,9 @@ fn init(file: &Path) -> Result<(), CliError> {
     written.map_err(|error| {
         let name = file.display();
         if error.kind() == ErrorKind::AlreadyExists {
-            return CliError::Usage(format!("{name} exists"));
+            return CliError::Usage(format!(
+                "{name} exists already; name another file, or remove it"
+            ));
         }
         CliError::Usage(format!("cannot write {name}: {error}"))
     })?;

@@ -34,7 +34,9 @@ pub(super) fn text(kind: Option<&str>) -> String {
     match kind {
         Some(kind) => of_kind(kind),
         None => {
-            let mut text = "# The kinds of scorers; `tribunal config scorer KIND` has the options of one.\n".to_owned();
+            let mut text =
+                "# The kinds of scorers; `tribunal config scorer KIND` has the options of one.\n"
+                    .to_owned();
             for kind in Registry::kinds() {
                 writeln!(text, "{kind:<14} {}", kind_row(kind)[1]).expect("to memory");
             }
@@ -253,6 +255,9 @@ mod tests {
             assert!(text.contains(line), "{line}: {text}");
         }
         let judge = of_kind("judge");
-        assert!(judge.contains("#   scale_min, scale_max (default: 0 and 9; 10 for lists): "), "{judge}");
+        assert!(
+            judge.contains("#   scale_min, scale_max (default: 0 and 9; 10 for lists): "),
+            "{judge}"
+        );
     }
 }

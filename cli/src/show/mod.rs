@@ -108,7 +108,7 @@ pub(crate) fn run(args: ShowArgs) -> Result<CommandOutcome, CliError> {
         None => Some(default_output(&args.inputs[0])?),
     };
     if let Some(output) = output.as_ref().filter(|output| output.exists() && !args.overwrite) {
-        let message = format!("{} exists; --overwrite replaces it", output.display());
+        let message = format!("{} exists already; --overwrite replaces it", output.display());
         return Err(CliError::Usage(message));
     }
     let dataset = args.reading.open(&args.inputs, output.as_slice())?;

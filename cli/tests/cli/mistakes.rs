@@ -34,7 +34,11 @@ const MISTAKES: &[Mistake] = &[
         &["'process' refused every row: ", "tribunal-tiny knows problems such as"],
     ),
     ("score rows.jsonl -o out.jsonl --scorers math", 2, &["a similar argument exists: '--scorer'"]),
-    ("score rows.jsonl -o scored.jsonl --scorer math", 2, &["scored.jsonl exists", "--overwrite"]),
+    (
+        "score rows.jsonl -o scored.jsonl --scorer math",
+        2,
+        &["scored.jsonl exists already; --overwrite replaces it"],
+    ),
     ("score rows.jsonl -o none/out.jsonl --scorer math", 2, &["cannot write none/out.jsonl: "]),
     ("score rows.jsonl -o none/out.parquet --scorer math", 2, &["cannot write none/out.parquet: "]),
     ("score rows.jsonl -o out.txt.parquet --scorer math --response answer", 2, &["'answer'"]),
@@ -47,7 +51,11 @@ const MISTAKES: &[Mistake] = &[
     ),
     ("score rows.jsonl -o out.jsonl --scorer math --config none.toml", 2, &["none.toml", NONE]),
     ("score rows.jsonl -o out.jsonl --scorer math --columns none.toml", 2, &["none.toml", NONE]),
-    ("score rows.jsonl -o out.jsonl --scorer math --signing-key none.pem", 2, &["none.pem", NONE]),
+    (
+        "score rows.jsonl -o out.jsonl --scorer math --signing-key none.pem",
+        2,
+        &["none.pem", NONE, "openssl genpkey"],
+    ),
     ("score rows.jsonl -o - --scorer math --json", 2, &["--json and '-o -'"]),
     ("score rows.jsonl -o out.jsonl --scorer math --shard 3/2", 2, &["3/2"]),
     ("score rows.jsonl -o out.jsonl --scorer math --retries 2", 2, &["--url <URL>"]),
@@ -88,6 +96,8 @@ const MISTAKES: &[Mistake] = &[
     ("runs none", 2, &["none/metrics.jsonl", NONE]),
     ("rubric check none.yaml", 2, &["none.yaml", NONE]),
     ("models inspect none", 2, &["none", NONE]),
+    ("models make-tiny --family qwen3 .", 2, &["is not empty; name another one, or remove it"]),
+    ("config init bad.toml", 2, &["bad.toml exists already; name another file, or remove it"]),
     ("config check none.toml", 2, &["none.toml", NONE]),
     ("config show --config bad.toml", 2, &["bad.toml:2", "did you mean 'bind'?"]),
     ("config show --set limits.deadline", 2, &["--set 'limits.deadline' is not TABLE.KEY=VALUE"]),
@@ -113,7 +123,7 @@ const MISTAKES: &[Mistake] = &[
 
 #[test]
 fn mistakes_end_with_what_is_wrong_and_what_is_right() {
-    assert_eq!(MISTAKES.len(), 57);
+    assert_eq!(MISTAKES.len(), 59);
     let folder = Folder::new();
     folder.write("rows.jsonl", "{\"response\": \"1\", \"reference\": \"1\"}\n");
     folder.write(

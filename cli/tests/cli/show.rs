@@ -93,7 +93,9 @@ fn rows_without_verdicts_are_counted_and_files_without_any_refused() {
         "mixed.jsonl:4: the row has no verdict",
     ];
     tribunal(["show", &mixed, "-o", &page]).ends(1).says(&says);
-    tribunal(["show", &mixed, "-o", &page]).ends(2).says(&["exists; --overwrite replaces it"]);
+    tribunal(["show", &mixed, "-o", &page])
+        .ends(2)
+        .says(&["exists already; --overwrite replaces it"]);
     let plain = folder.write("plain.jsonl", dataset(2));
     let page = folder.name("other.html");
     let said = ["nothing to show", "no column 'scores'"];

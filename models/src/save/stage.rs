@@ -25,7 +25,7 @@ impl Stage {
             |what: &str| Err(ModelError::File { path: target.to_owned(), what: what.into() });
         match fs::read_dir(target).map(|mut entries| entries.next().is_none()) {
             Ok(true) => {}
-            Ok(false) => return refuse("the folder is not empty"),
+            Ok(false) => return refuse("the folder is not empty; name another one, or remove it"),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
                 return refuse("there is a file of this name");

@@ -93,7 +93,7 @@ fn refuse_existing(mode: OverwriteMode, targets: &[&PathBuf]) -> Result<(), RunE
     match targets.iter().find(|path| path.exists()) {
         Some(path) if !mode.overwrite => {
             let path = path.display();
-            Err(RunError::Usage(format!("{path} exists; --overwrite replaces it")))
+            Err(RunError::Usage(format!("{path} exists already; --overwrite replaces it")))
         }
         Some(_) | None => Ok(()),
     }

@@ -1,6 +1,7 @@
 //! Signing keys and public keys: PEM files and JSON Web Keys.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -47,7 +48,15 @@ impl Signer {
     /// A file that cannot be read, that others can read, or that holds no such key.
     pub fn read(path: &Path) -> Result<Signer, String> {
         let cannot = |error: &dyn fmt::Display| format!("cannot be read: {error}");
-        let metadata = std::fs::metadata(path).map_err(|error| cannot(&error))?;
+        let metadata = std::fs::metadata(path).map_err(|error| {
+            let hint = if error.kind() == ErrorKind::NotFound {
+                let file = path.display();
+                format!("; `openssl genpkey -algorithm ed25519 -out {file}` makes one")
+            } else {
+                String::new()
+            };
+            cannot(&error) + &hint
+        })?;
         // Read by a group is left to root, which mounts secrets so for services without rights.
         let others = if metadata.uid() == 0 { 0o027 } else { 0o077 };
         let mode = metadata.mode() & 0o777;
