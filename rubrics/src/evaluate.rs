@@ -157,15 +157,18 @@ async fn evaluate_pipeline(
     runner: Runner<'_>,
 ) -> Outcome {
     let is_sequential = pipeline.is_sequential() || matches!(runner, Runner::Worker(_));
-    if !is_sequential {
+    let outcomes = if is_sequential {
+        let mut outcomes = vec![None; parts.len()];
+        while let Some(next) = pipeline.next(&outcomes) {
+            outcomes[next] = Some(boxed(&parts[next], sample, runner).await);
+        }
+        outcomes
+    } else {
         let outcomes = join_all(parts.iter().map(|part| boxed(part, sample, runner))).await;
-        return pipeline.combine(outcomes.into_iter().map(Some).collect());
-    }
-    let mut outcomes = vec![None; parts.len()];
-    while let Some(next) = pipeline.next(&outcomes) {
-        outcomes[next] = Some(boxed(&parts[next], sample, runner).await);
-    }
-    pipeline.combine(outcomes)
+        outcomes.into_iter().map(Some).collect()
+    };
+    let combined = pipeline.combine(outcomes)?;
+    Ok(if runner.options().explain { pipeline.explained(combined) } else { combined })
 }
 
 /// The recursion of a pipeline into its parts.

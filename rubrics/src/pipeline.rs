@@ -73,6 +73,16 @@ impl Pipeline {
         }
     }
 
+    /// Says in the reason of a combined score what the parts gave. The reason of a cascade is that of the
+    /// part that decided.
+    pub fn explained(&self, mut scored: Score) -> Score {
+        if self.combine != Combine::Cascade && scored.reason.detail.is_none() {
+            let parts = scored.evidence.parts.iter().flatten().map(explained_part);
+            scored.reason.detail = Some(parts.collect::<Vec<_>>().join("; ").into());
+        }
+        scored
+    }
+
     /// Adds the scores of a group's responses relative to each other, if `normalise` is configured.
     /// A group with a response without a score is a failure already: scores relative to a part of
     /// the group would be other numbers.
@@ -139,6 +149,25 @@ impl Pipeline {
             outcome,
         });
         reports.collect()
+    }
+}
+
+/// A part, its score or status, and the reason.
+fn explained_part(part: &PartReport) -> String {
+    let PartReport { name, weight, outcome } = part;
+    let weight = if (*weight - 1.0).abs() < f64::EPSILON {
+        String::new()
+    } else {
+        format!(", weight {weight}")
+    };
+    match outcome {
+        None => format!("'{name}' was not evaluated"),
+        Some(Ok(Score { score, reason, .. })) => {
+            // Four digits after the point are enough for people.
+            let score = (score * 1e4).round() / 1e4;
+            format!("'{name}' {score} ({}{weight})", reason.code)
+        }
+        Some(Err(failure)) => format!("'{name}' has no score ({}{weight})", failure.reason.code),
     }
 }
 

@@ -109,6 +109,33 @@ fn weighted_sums() {
 }
 
 #[test]
+fn explanations_say_what_each_part_gave() {
+    let explain = |combine, lines: &[&str]| {
+        let (pipeline, ready) = pipeline(combine, lines);
+        let mut known = vec![None; ready.len()];
+        while let Some(next) = pipeline.next(&known) {
+            known[next] = Some(ready[next].clone());
+        }
+        let scored = pipeline.combine(known).expect("a score");
+        pipeline.explained(scored).reason.detail
+    };
+    let check = |combine, lines: &[&str], expected: Option<&str>| {
+        assert_eq!(explain(combine, lines).as_deref(), expected, "{lines:?}");
+    };
+    check(
+        Combine::WeightedSum,
+        &["0.8 - fail 0", "0.2 - floor bad"],
+        Some("'p0' 0 (test, weight 0.8); 'p1' has no score (test_failure, weight 0.2)"),
+    );
+    check(
+        Combine::Gate,
+        &["1 1 fail 0.66667", "1 - fail 1"],
+        Some("'p0' 0.6667 (test); 'p1' was not evaluated"),
+    );
+    check(Combine::Cascade, &["1 - fail 0", "1 - fail 1"], None);
+}
+
+#[test]
 fn minima() {
     let min = |lines: &[&str], evaluated, expected| check(Combine::Min, lines, evaluated, expected);
     min(&["1 - fail 1", "1 - fail 0.25"], 2, Ok(0.25));
