@@ -15,6 +15,31 @@ const STATUSES = {
   internal_error: "A fault of the server.",
 };
 
+// Words for codes that a person meets often; every other code is shown as it is.
+const WORDS = {
+  // labels
+  no_answer: "no answer", not_compared: "not compared", too_costly: "too costly",
+  ok: "all tests passed", wa: "wrong answer", re: "runtime error", tle: "time limit exceeded", mle: "memory limit exceeded",
+  ole: "output limit exceeded", ce: "compile error", security: "forbidden system call",
+  // where an answer was found
+  boxed: "in a box", answer_tag: "in <answer>", hash_marks: "after ####", answer_line: "in a line such as “A: …”",
+  answer_phrase: "after a phrase such as “the answer is”", last_number: "as the last number",
+  last_formula: "as the last formula", last_words: "as the last words", marked: "after the marker",
+  whole: "as the whole visible text",
+  // how sure that is
+  fallback: "nothing marks an answer", many_candidates: "there are other answers", unclosed_box: "the box is not closed",
+  unclosed_tag: "the tag is not closed", approximation_skipped: "without its approximation",
+};
+
+// Reasons that have no detail.
+const REASONS = {
+  no_answer: "No answer was found in the response.", answers_question: "It says yes or no to the question.",
+  steps_right: "No step is judged wrong.", group_mean: "The mean of the responses.",
+};
+
+/** A code in words. */
+const inWords = (code) => WORDS[code] ?? code;
+
 /** An element with attributes and children; texts among the children are text nodes. */
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
@@ -81,7 +106,7 @@ function marksOf(verdict) {
   }
   if (verdict.candidate?.span) {
     const { span, source } = verdict.candidate;
-    marks.push({ span, classes: ["answer"], title: `the extracted answer, found as ${source}` });
+    marks.push({ span, classes: ["answer"], title: `the extracted answer${source ? `, found ${inWords(source)}` : ""}` });
   }
   return marks.filter(({ span }) => Array.isArray(span) && span[1] > span[0]);
 }
@@ -119,9 +144,9 @@ function sides(candidate, reference) {
   const right = shown.flatMap((one, at) => [at > 0 ? " or " : "", shownAnswer(one)]);
   return element("div", { class: "sides" },
     element("div", {}, element("h3", {}, "Extracted answer"), shownAnswer(candidate.text),
-      element("p", {}, candidate.source ? `found as ${candidate.source}` : "",
+      element("p", {}, candidate.source ? `found ${inWords(candidate.source)}` : "",
         candidate.count > 1 ? `, the last of ${candidate.count}` : "",
-        candidate.flags?.length ? `; ${candidate.flags.join(", ")}` : "")),
+        candidate.flags?.length ? `; ${candidate.flags.map(inWords).join(", ")}` : "")),
     right.length > 0 ? element("div", {}, element("h3", {}, "Reference"), right) : null);
 }
 
@@ -160,10 +185,10 @@ function headOf(verdict) {
   return [
     element("div", {},
       element("span", { class: "score" }, ok ? shownNumber(verdict.score) : verdict.status),
-      element("strong", {}, verdict.label ?? ""),
+      verdict.label ? element("strong", { title: verdict.label }, inWords(verdict.label)) : null,
       typeof verdict.raw === "number" ? element("span", { class: "quiet" }, ` raw ${shownNumber(verdict.raw)}`) : null),
     ok ? null : element("p", { class: "bad" }, STATUSES[verdict.status] ?? verdict.status),
-    verdict.reason ? element("p", {}, verdict.reason.detail ?? verdict.reason.code.replaceAll("_", " "), " ",
+    verdict.reason ? element("p", {}, verdict.reason.detail ?? REASONS[verdict.reason.code] ?? "", " ",
       element("code", {}, verdict.reason.code)) : null,
   ];
 }

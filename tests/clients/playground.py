@@ -289,8 +289,28 @@ def check_verdicts(page: Page) -> None:
         score(page)
         shown = page.locator(".sides > div >> nth=0").locator("math" if is_formula else "code").first
         assert shown.text_content() == answer, (scorer, response, shown.text_content())
+    # Codes are said in words, and nothing is said twice.
+    page.fill("#response-1", "I do not know.")
+    page.fill("#reference", "7")
+    page.select_option("#scorer", "math")
+    score(page)
+    said = page.inner_text("#result")
+    assert "No answer was found in the response." in said and "no answer no_answer" not in said, said
+    page.fill("#response-1", "7 and so on 3 4 7")
+    score(page)
+    said = page.inner_text("#result")
+    assert "found as the last number" in said and "nothing marks an answer" in said, said
+    choose(page, "python-tests")
+    page.check("#reference-json")
+    page.fill("#reference", '["assert f(1) == 2"]')
+    page.fill("#response-1", "def f(x): return x")
+    # Where nothing isolates programs it is a tool error.
+    if score(page) == "0":
+        said = page.inner_text("#result")
+        assert "wrong answer" in said and "assert f(1) == 2: AssertionError;" in said, said
     choose(page, "process")
     score(page)
+    assert "is step 2 (steps[1])" in page.inner_text("#result"), page.inner_text("#result")
     assert "The first wrong step is step 2." in page.inner_text("#result")
     assert page.locator("mark.first-wrong").inner_text() == "68+3=71"
     assert page.locator("mark.heat").count() == 4

@@ -137,6 +137,22 @@ fn one_answer_is_verified_by_each_scorer() {
     }
 }
 
+#[test]
+fn failed_assert_is_named_by_its_text() {
+    if !has("python3", "--version") {
+        return;
+    }
+    let gold = r#"{"test_list": ["assert f(1) == 2", "assert f(2) == 3, 'three'"]}"#;
+    for (pred, expected) in [
+        ("def f(x): return x", "assert 1: assert f(1) == 2: AssertionError;"),
+        ("def f(x): return 2", "assert 2: assert f(2) == 3, 'three': AssertionError: three;"),
+    ] {
+        let args = ["verify", "--scorer", "python-tests", "--gold", gold, "--pred", pred];
+        let ran = tribunal(args);
+        assert!(ran.stdout.contains(expected), "{expected}: {ran:?}");
+    }
+}
+
 /// A tool that is not installed is no verdict, and its package is named.
 #[test]
 fn missing_tool_is_named_with_its_package() {

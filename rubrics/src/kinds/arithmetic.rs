@@ -129,7 +129,8 @@ fn conclude(
     let scores: Vec<f64> = steps.iter().filter_map(|step| step.score).collect();
     let is_wrong = |step: &StepScore| step.label == StepLabel::Wrong.as_str();
     if let Some(index) = steps.iter().position(is_wrong) {
-        let reason = Reason::with("step_wrong", format!("the first wrong step is steps[{index}]"));
+        let detail = format!("the first wrong step is step {} (steps[{index}])", index + 1);
+        let reason = Reason::with("step_wrong", detail);
         return Ok(Verdict::proven(aggregate.of(&scores), "wrong", reason));
     }
     if exhausted {

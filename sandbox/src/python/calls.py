@@ -305,7 +305,7 @@ def run_tests(test, nonce, result, reader, writer):
     """Runs the tests and reports how many passed, framed by the nonce."""
     outcomes = []
 
-    def record(name, work):
+    def record(name, work, text=""):
         try:
             work()
             outcomes.append([name, "passed", ""])
@@ -314,7 +314,9 @@ def run_tests(test, nonce, result, reader, writer):
             raise
         except BaseException as error:
             kind = "failed" if isinstance(error, AssertionError) else "error"
-            outcomes.append([name, kind, f"{type(error).__name__}: {error}"[:1024]])
+            # A bare assert has no message: its text says what was expected.
+            why = f"{type(error).__name__}: {error}".removesuffix(": ")
+            outcomes.append([name, kind, (f"{text}: {why}" if text else why)[:1024]])
 
     try:
         import ast
@@ -340,7 +342,8 @@ def run_tests(test, nonce, result, reader, writer):
         if "check" in names and "candidate" in names:
             record("check", lambda: names["check"](names["candidate"]))
         for number, statement in enumerate(statements):
-            record(f"assert {number + 1}", lambda: exec(statement, names))
+            text = test["asserts"][number].strip()[:256]
+            record(f"assert {number + 1}", lambda: exec(statement, names), text)
         for name, work in collect(names):
             record(name, work)
     except Malformed as error:

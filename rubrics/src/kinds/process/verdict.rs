@@ -70,8 +70,10 @@ pub(super) fn conclude(
     });
     let reason = match wrong {
         Some(index) => {
-            let detail =
-                format!("the first step that scores below {} is steps[{index}]", options.threshold);
+            let (number, threshold) = (index + 1, options.threshold);
+            let detail = format!(
+                "the first step that scores below {threshold} is step {number} (steps[{index}])"
+            );
             Reason::with("step_wrong", detail)
         }
         None => Reason::code("steps_right"),
