@@ -198,7 +198,7 @@ function drawOne(verdict, text, reference) {
   const marks = marksOf(verdict);
   return element("section", { class: `verdict ${standing(verdict)}` },
     headOf(verdict),
-    text ? markedText(text, marks) : null,
+    text.trim() === "" ? element("p", { class: "quiet" }, "The response is empty.") : markedText(text, marks),
     verdict.candidate ? sides(verdict.candidate, reference) : null,
     verdict.steps?.length ? stepTable(verdict.steps) : null,
     verdict.parts?.length ? partTable(verdict.parts) : null,

@@ -326,6 +326,32 @@ def check_verdicts(page: Page) -> None:
     page.select_option("#scorer", "reward")
     assert score(page) == "refused"
     assert "out_of_domain" in page.inner_text("#result")
+    # A verdict is marked once the form is another one, a copy goes away, and an empty response is said to be empty.
+    choose(page, "math")
+    score(page)
+    before = page.input_value("#response-1")
+    copied(page, "jsonl")
+    for text, is_old in [("8", True), (before, False)]:
+        page.fill("#response-1", text)
+        assert page.locator("#stale").is_visible() == is_old, text
+        assert page.locator("#result.stale").count() == is_old, text
+        assert page.locator("#snippet").is_hidden() and page.inner_text("#copied") == "", text
+    page.fill("#response-1", " ")
+    score(page)
+    assert page.locator("#stale").is_hidden()
+    assert "The response is empty." in page.inner_text("#result")
+    copied(page, "jsonl")
+    page.click("#clear")
+    assert page.inner_text("#result") == "The verdict appears here."
+    assert page.locator("#stale").is_hidden() and page.locator("#snippet").is_hidden()
+    # Where a reference cannot be used, one that can is shown.
+    for scorer, reference, needed in [("python-tests", "assert f(1)==2", '{"tests":'), ("json", "4", '{"type":"object"')]:
+        page.select_option("#scorer", scorer)
+        page.fill("#response-1", "def f(x): return 2")
+        page.fill("#reference", reference)
+        assert score(page) == "bad_reference", scorer
+        said = page.inner_text("#result")
+        assert "A reference that this scorer reads" in said and needed in said, said
     # A list that is not ticked as one is pointed at; a set or an interval is no JSON.
     hint = page.locator("#reference-hint")
     for text, is_ticked, is_shown in [("[3, 4]", False, True), ("[3, 4]", True, False), ("{3, 4}", False, False),

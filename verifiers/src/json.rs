@@ -222,7 +222,7 @@ fn unreadable_schema(malformed: &Malformed) -> Refusal {
         Some(key) => format!("{line}:{column}: key {} twice", quoted(key)),
         None => format!("{line}:{column}: {}", malformed.message),
     };
-    Refusal::new("schema_malformed", message)
+    Refusal::new("schema_malformed", format!("no JSON Schema: {message}"))
 }
 
 fn parse_cost(text: &str, syntax: Syntax) -> u64 {

@@ -9,7 +9,8 @@ const LONGEST_HISTORY = 30;
 const LARGEST_KEPT = 100_000;
 
 const at = (id) => document.getElementById(id);
-const page = { scorers: [], examples: {}, filled: "", running: null };
+const page = { scorers: [], examples: {}, filled: "", judged: null, copied: null, running: null };
+const NOTHING = "The verdict appears here.";
 
 /** The lists that are typed as texts, with what stands between two of their items. */
 const LISTS = { principles: /\n/, context: /^---$/m, steps: /^---$/m };
@@ -51,7 +52,7 @@ function addResponse(text = "") {
   const remove = element("button", { type: "button", class: "remove", "aria-label": "Remove this response" }, "Remove");
   const part = element("div", {}, element("label", { for: area.id }, `Response ${number}`), area,
     element("div", { class: "row" }, remove));
-  remove.addEventListener("click", () => { part.remove(); renumber(); });
+  remove.addEventListener("click", () => { part.remove(); renumber(); noteChange(); });
   holder.append(part);
   renumber();
 }
@@ -80,6 +81,34 @@ function fill(input) {
   hintAtJson();
   at("more").open = ["rubric", "principles", "context", "steps"].some((name) => at(name).value !== "");
   page.filled = JSON.stringify(read());
+  noteChange();
+}
+
+/** The scorer and the input in the form, as one text; null where a field cannot be read. */
+function inForm() {
+  try {
+    return JSON.stringify([at("scorer").value, read()]);
+  } catch {
+    return null;
+  }
+}
+
+/** Marks a verdict that is not of what the form holds, and takes away a copy that is not. */
+function noteChange() {
+  const isStale = page.judged !== null && page.judged !== inForm();
+  at("stale").hidden = !isStale;
+  at("result").classList.toggle("stale", isStale);
+  if (page.copied !== inForm()) {
+    at("snippet").hidden = true;
+    at("copied").textContent = "";
+  }
+}
+
+/** Takes away the verdict. */
+function clearResult() {
+  page.judged = null;
+  at("result").replaceChildren(element("p", {}, NOTHING));
+  noteChange();
 }
 
 /** Shows the hint where a list or an object would be sent as a text. */
@@ -140,9 +169,12 @@ function chosen() {
   return page.scorers.find((scorer) => scorer.id === at("scorer").value);
 }
 
+function exampleOf(scorer) {
+  return scorer && (page.examples[scorer.id] ?? page.examples[scorer.kind]);
+}
+
 function showExample() {
-  const scorer = chosen();
-  const example = scorer && (page.examples[scorer.id] ?? page.examples[scorer.kind]);
+  const example = exampleOf(chosen());
   if (example) fill(example);
   return example !== undefined;
 }
@@ -150,7 +182,7 @@ function showExample() {
 function describe() {
   const scorer = chosen();
   at("description").textContent = scorer ? `${scorer.kind}: ${scorer.description}` : "";
-  at("example").disabled = !scorer || !(page.examples[scorer.id] ?? page.examples[scorer.kind]);
+  at("example").disabled = !exampleOf(scorer);
 }
 
 async function loadScorers() {
@@ -167,7 +199,7 @@ async function loadScorers() {
     at("key-row").hidden = at("key").value === "";
     describe();
     showExample();
-    at("result").replaceChildren(element("p", {}, "The verdict appears here."));
+    clearResult();
   } catch (error) {
     showError(error);
     if (error.status === 503) setTimeout(loadScorers, 1000);
@@ -178,6 +210,8 @@ async function loadScorers() {
 
 function showError(error) {
   const wait = error.wait ? ` Try again in ${error.wait} s.` : "";
+  page.judged = null;
+  noteChange();
   at("result").replaceChildren(element("p", { class: "note bad" }, error.message + wait));
   if (error.status === 401) {
     at("key-row").hidden = false;
@@ -203,8 +237,21 @@ function costs(result, roundTrip) {
     .flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)])));
 }
 
-function show(input, result, roundTrip) {
-  at("result").replaceChildren(drawVerdict(result, input), costs(result, roundTrip));
+function show(model, input, result, roundTrip) {
+  page.judged = JSON.stringify([model, input]);
+  noteChange();
+  at("result").replaceChildren(...[drawVerdict(result, input), neededReference(model, result), costs(result, roundTrip)]
+    .filter((part) => part !== null));
+}
+
+/** A reference that the scorer reads, where it cannot use the one that was given. */
+function neededReference(model, result) {
+  const example = exampleOf(page.scorers.find((scorer) => scorer.id === model))?.reference;
+  if (result.status !== "bad_reference" || example === undefined) return null;
+  const isText = typeof example === "string";
+  return element("section", {}, element("h3", {}, "A reference that this scorer reads"),
+    element("pre", {}, isText ? example : JSON.stringify(example)),
+    element("p", {}, isText ? "" : "It is JSON: tick the box below the reference. ", "Example fills in the whole form."));
 }
 
 async function score() {
@@ -223,11 +270,14 @@ async function score() {
       signal: running.signal,
     });
     const result = { ...reply.results[0], model };
-    show(input, result, performance.now() - begun);
+    show(model, input, result, performance.now() - begun);
     remember({ model, input, result });
   } catch (error) {
-    if (error.name === "AbortError") at("result").replaceChildren(element("p", {}, "Stopped."));
-    else showError(error);
+    if (error.name !== "AbortError") showError(error);
+    else if (page.running === running) {
+      clearResult();
+      at("result").replaceChildren(element("p", {}, "Stopped."));
+    }
   } finally {
     if (page.running === running) {
       page.running = null;
@@ -276,7 +326,7 @@ function showHistory() {
       if (page.scorers.some((scorer) => scorer.id === model)) at("scorer").value = model;
       describe();
       fill(input);
-      show(input, result, null);
+      show(model, input, result, null);
     });
     return element("li", {}, button);
   }));
@@ -337,6 +387,7 @@ async function copy(kind) {
     const body = { model: at("scorer").value, inputs: [read()], options: { explain: true } };
     const url = new URL("v1/score", document.baseURI).href;
     const text = COPIES[kind](url, body, at("key").value !== "");
+    page.copied = inForm();
     at("snippet").textContent = text;
     at("snippet").hidden = false;
     await navigator.clipboard.writeText(text);
@@ -361,10 +412,12 @@ async function start() {
     const untouched = isUntouched();
     describe();
     if (untouched) showExample();
+    noteChange();
   });
-  at("add").addEventListener("click", () => addResponse());
+  at("form").addEventListener("input", noteChange);
+  at("add").addEventListener("click", () => { addResponse(); noteChange(); });
   at("example").addEventListener("click", showExample);
-  at("clear").addEventListener("click", () => fill({}));
+  at("clear").addEventListener("click", () => { fill({}); clearResult(); });
   at("stop").addEventListener("click", () => page.running?.abort());
   at("use-key").addEventListener("click", loadScorers);
   at("key").addEventListener("keydown", (event) => {

@@ -67,7 +67,7 @@ impl Task {
                     "test_list".to_owned(),
                     Value::Array(asserts),
                 )])),
-                _ => Err(bad("the reference is no object and no list of tests")),
+                _ => Err(bad(NO_TESTS)),
             },
             Gold::AnyOf(asserts) => {
                 let asserts = asserts.iter().cloned().map(Value::String).collect();
@@ -173,6 +173,10 @@ impl Task {
         self.tests.iter().map(count).sum()
     }
 }
+
+const NO_TESTS: &str = "the reference is no object and no list of tests: write \
+                        {\"test_list\": [\"assert f(1) == 2\"]} or \
+                        {\"tests\": [{\"stdin\": \"1\\n\", \"stdout\": \"2\\n\"}]}";
 
 fn bad(detail: impl Into<String>) -> VerifyError {
     VerifyError::BadReference(Reason::with("malformed_tests", detail.into()))

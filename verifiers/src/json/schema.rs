@@ -70,7 +70,9 @@ impl Schema {
             .should_validate_formats(formats)
             .with_pattern_options(PatternOptions::regex().size_limit(SIZE_LIMIT))
             .build(schema)
-            .map_err(|error| Refusal::new("schema_invalid", located(&error)))?;
+            .map_err(|error| {
+                Refusal::new("schema_invalid", format!("no JSON Schema: {}", located(&error)))
+            })?;
         Ok(Self {
             validator: Arc::new(validator),
             prices: Prices {
