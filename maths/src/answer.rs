@@ -307,18 +307,18 @@ pub(crate) enum Note {
 }
 
 impl Note {
-    /// Returns a stable name for programs.
-    pub(crate) fn code(self) -> &'static str {
+    /// Returns the note for people.
+    pub(crate) fn words(self) -> &'static str {
         match self {
-            Self::FractionBraces => "fraction_braces",
-            Self::RootBraces => "root_braces",
-            Self::StrayDelimiter => "stray_delimiter",
-            Self::DoubleBackslash => "double_backslash",
-            Self::DecimalComma => "decimal_comma",
-            Self::ApproximationDropped => "approximation_dropped",
-            Self::ChainShortened => "chain_shortened",
-            Self::PlusMinusExpanded => "plus_minus_expanded",
-            Self::NumberWord => "number_word",
+            Self::FractionBraces => "missing braces of a fraction were added",
+            Self::RootBraces => "missing braces of a root were added",
+            Self::StrayDelimiter => "a stray delimiter was left out",
+            Self::DoubleBackslash => "doubled backslashes were read as single ones",
+            Self::DecimalComma => "a comma was read as a decimal point",
+            Self::ApproximationDropped => "an approximation behind the exact value was left out",
+            Self::ChainShortened => "the last side of a chain of equalities was taken",
+            Self::PlusMinusExpanded => "± was read as two values",
+            Self::NumberWord => "a word was read as a number",
         }
     }
 

@@ -1,13 +1,20 @@
 //! Answers for people, as they were understood.
 
+use dashu::base::BitTest as _;
+
 use super::answer::{
-    Answer, AnswerForm, Brackets, Chain, Condition, Numeral, Region, Relation, Subject,
+    Answer, AnswerForm, Brackets, Chain, Condition, Numeral, Region, Relation, Subject, Value,
 };
 use super::calendar::{Clock, Date};
-use super::expr::{Expr, Workspace};
+use super::expr::{Expr, Node, Workspace};
+use super::number::power_of_ten;
 
 /// Texts in a sentence have at most this many characters.
 const MAX_CHARS: usize = 120;
+
+/// Most digits behind the point, and bits in all, of a number that is written as a decimal.
+const MAX_PLACES: i32 = 60;
+const MAX_BITS: usize = 400;
 
 /// Notation of formulas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +70,7 @@ impl Display<'_, '_> {
     fn form(&self, form: &AnswerForm) -> String {
         match form {
             AnswerForm::Value(value) => {
-                let mut out = self.expr(value.expr);
+                let mut out = self.decimal(value).unwrap_or_else(|| self.expr(value.expr));
                 if let Some(unit) = &value.unit {
                     out.push(' ');
                     out += &unit.name;
@@ -113,6 +120,31 @@ impl Display<'_, '_> {
             AnswerForm::Truth(truth) => truth.to_string(),
             AnswerForm::Sequence(text) | AnswerForm::Text(text) => text.clone(),
         }
+    }
+
+    /// Returns a value that was written as a decimal in its digits, with its percent sign; `None` for any
+    /// other value.
+    fn decimal(&self, value: &Value) -> Option<String> {
+        let last = value.last_digit.filter(|last| (-MAX_PLACES..0).contains(last))?;
+        let Node::Number(number) = self.ws.node(value.expr) else {
+            return None;
+        };
+        let scaled = number.clone() * power_of_ten(-last);
+        if !scaled.is_int() || scaled.numerator().bit_len() > MAX_BITS {
+            return None;
+        }
+        let percent = match (value.is_percent, self.style) {
+            (false, _) => "",
+            (true, Style::Plain) => "%",
+            (true, Style::Latex) => "\\%",
+        };
+        let places = usize::try_from(-last - if value.is_percent { 2 } else { 0 }).ok()?;
+        let digits = scaled.numerator().to_string();
+        let (sign, digits) = digits.strip_prefix('-').map_or(("", &*digits), |rest| ("-", rest));
+        let digits = format!("{digits:0>width$}", width = places + 1);
+        let (whole, part) = digits.split_at(digits.len() - places);
+        let point = if places == 0 { "" } else { "." };
+        Some(format!("{sign}{whole}{point}{part}{percent}"))
     }
 
     fn region(&self, region: &Region) -> String {

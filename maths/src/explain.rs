@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::answer::{Answer, AnswerForm, Note};
+use crate::answer::{Answer, AnswerForm};
 use crate::compare::Evidence;
 use crate::display::{Display, Style, shortened};
 use crate::expr::Workspace;
@@ -43,7 +43,7 @@ impl Sides<'_, '_> {
             self.evidence(evidence, &mut out);
         }
         for (side, answer) in [("candidate", self.candidate), ("gold answer", self.gold)] {
-            let notes: Vec<&str> = answer.notes.iter().map(|note| Note::code(*note)).collect();
+            let notes: Vec<&str> = answer.notes.iter().map(|note| note.words()).collect();
             if !notes.is_empty() {
                 write!(out, "; in the {side}: {}", notes.join(", ")).expect(WRITES);
             }

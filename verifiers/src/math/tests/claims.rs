@@ -73,8 +73,16 @@ fn details_show_both_sides() {
         detail.expect("an explanation requested").into_owned()
     };
     for (gold, candidate, parts) in [
-        ("0.5", "\\frac{1}{2}", &["1/2 = 1/2", "\\frac{1}{2}", "both read as value"][..]),
-        ("0.5", "\\frac34", &["3/4 ≠ 1/2", "in the candidate: fraction_braces"]),
+        ("0.5", "\\frac{1}{2}", &["1/2 = 0.5", "\\frac{1}{2}", "both read as value"][..]),
+        (
+            "0.5",
+            "\\frac34",
+            &["3/4 ≠ 0.5", "in the candidate: missing braces of a fraction were added"],
+        ),
+        ("3.14", "-3.140", &["-3.140 ≠ 3.14; both read as value"]),
+        ("0.375", "37.5\\%", &["37.5% = 0.375", "in LaTeX: 37.5\\% and 0.375"]),
+        ("50\\%", ".06 m", &["0.06 m", "50%"]),
+        ("3 eggs", "three eggs", &["in the candidate: a word was read as a number"]),
         ("18", "18 eggs", &["only the candidate has a unit, egg"]),
         ("18", "\\unknown", &["`\\unknown` cannot be read as an answer, all of it"]),
         ("x+1", "x+2", &["they differ at x = "]),
