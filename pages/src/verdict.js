@@ -142,11 +142,12 @@ function sides(candidate, reference) {
     : reference && typeof reference === "object" ? [JSON.stringify(reference)] : [reference];
   const shown = references.filter((one) => one !== null && one !== undefined && one !== "").map(String);
   const right = shown.flatMap((one, at) => [at > 0 ? " or " : "", shownAnswer(one)]);
+  if (!candidate && right.length === 0) return null;
   return element("div", { class: "sides" },
-    element("div", {}, element("h3", {}, "Extracted answer"), shownAnswer(candidate.text),
+    candidate ? element("div", {}, element("h3", {}, "Extracted answer"), shownAnswer(candidate.text),
       element("p", {}, candidate.source ? `found ${inWords(candidate.source)}` : "",
         candidate.count > 1 ? `, the last of ${candidate.count}` : "",
-        candidate.flags?.length ? `; ${candidate.flags.map(inWords).join(", ")}` : "")),
+        candidate.flags?.length ? `; ${candidate.flags.map(inWords).join(", ")}` : "")) : null,
     right.length > 0 ? element("div", {}, element("h3", {}, "Reference"), right) : null);
 }
 
@@ -199,7 +200,7 @@ function drawOne(verdict, text, reference) {
   return element("section", { class: `verdict ${standing(verdict)}` },
     headOf(verdict),
     text.trim() === "" ? element("p", { class: "quiet" }, "The response is empty.") : markedText(text, marks),
-    verdict.candidate ? sides(verdict.candidate, reference) : null,
+    sides(verdict.candidate, reference),
     verdict.steps?.length ? stepTable(verdict.steps) : null,
     verdict.parts?.length ? partTable(verdict.parts) : null,
     drawOutputs(verdict.outputs));

@@ -160,7 +160,7 @@ function filters() {
 
 function detail(row) {
   const prompt = textOf(row.input.prompt);
-  return element("td", { colspan: 7, class: "left" },
+  return element("td", { colspan: 8, class: "left" },
     prompt ? [element("h3", {}, "Prompt"), element("div", { class: "marked mono" }, prompt)] : null,
     Object.entries(row.scores).map(([name, verdict]) => [element("h3", {}, name), drawVerdict(verdict, row.input)])
       .flat());
@@ -173,7 +173,8 @@ function rowLines(row) {
   const clip = (text) => element("td", { class: "left clip" }, text.slice(0, 200));
   const line = element("tr", { class: "opens" }, element("td", {}, button),
     element("td", {}, shownNumber(verdict?.score)), element("td", { class: "left" }, FIELDS.status(verdict)),
-    element("td", { class: "left" }, FIELDS.reason(verdict)), clip(verdict?.candidate?.text ?? ""),
+    element("td", { class: "left" }, FIELDS.reason(verdict)), clip(textOf(row.input.prompt)),
+    clip(verdict?.candidate?.text ?? ""),
     clip(reference === undefined ? "" : typeof reference === "string" ? reference : JSON.stringify(reference)),
     clip(textOf(row.input.response ?? row.input.responses?.[0])));
   let opened = null;
@@ -189,7 +190,7 @@ function rowLines(row) {
 function rowTable(rows) {
   const more = element("button", { type: "button" }, `Show ${Math.min(AT_ONCE, rows.length - view.shown)} more`);
   more.addEventListener("click", () => { view.shown += AT_ONCE; draw(); });
-  const heads = ["Row", "Score", "Status", "Reason", "Answer", "Reference", "Response"];
+  const heads = ["Row", "Score", "Status", "Reason", "Prompt", "Answer", "Reference", "Response"];
   const head = element("tr", {}, heads.map((name, at) => element("th", at === 1 ? {} : { class: "left" }, name)));
   const lines = ordered(rows).slice(0, view.shown).map(rowLines);
   return [element("div", { class: "scroll" }, element("table", {}, head, lines)),

@@ -436,10 +436,14 @@ def check_shown_rows(browser: Browser, binary: str, folder: pathlib.Path, shots:
         assert page.locator("h2", has_text="301 of 301 rows").count() == 1
         if shots:
             page.screenshot(path=shots / "show.png")
+        assert "What is 0 + 1?" in page.locator("tr.opens >> nth=0").inner_text()
         page.select_option("#filter-label", "different")
         assert page.locator("h2", has_text="150 of 301 rows").count() == 1
         page.click("tr.opens >> nth=0")
         assert page.locator("mark.answer").first.inner_text() == "3"
+        assert "Reference" in page.locator(".sides").first.inner_text()
+        # The arithmetic scorer extracts nothing, and the reference is shown beside its verdict too.
+        assert page.locator(".sides").count() == 2
         if shots:
             page.screenshot(path=shots / "show-row.png", full_page=False)
         page.fill("#filter-text", "onerror")
