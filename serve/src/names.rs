@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rubrics::Scorer;
+use rubrics::{Registry, Scorer};
 
 use crate::error::{ApiError, Code};
 use crate::hosts::Served;
@@ -25,7 +25,9 @@ pub(crate) fn scorer(state: &State, name: &str) -> Result<Arc<Scorer>, ApiError>
         });
     }
     let near = near_scorers(state, name);
-    let hint = if near.is_empty() {
+    let hint = if let Some(why) = Registry::absent_default(name) {
+        why.to_owned()
+    } else if near.is_empty() {
         "GET /v1/models lists the scorers".to_owned()
     } else {
         format!("did you mean {}?", near.join(", "))

@@ -3,7 +3,7 @@
 
 use crate::program::{Folder, command};
 
-/// A command line in a folder with `rows.jsonl`, `scored.jsonl`, `bad.toml` and `scorers.toml`, its exit code, and
+/// A command line in a folder with `rows.jsonl`, `scored.jsonl`, `bad.toml`, `scorers.toml` and `model.toml`, its exit code, and
 /// what it says.
 type Mistake = (&'static str, i32, &'static [&'static str]);
 
@@ -19,6 +19,11 @@ const MISTAKES: &[Mistake] = &[
     ("score none.parquet -o out.jsonl --scorer math", 2, &["none.parquet"]),
     ("score rows.jsonl -o out.jsonl --scorer maths", 2, &["did you mean 'math'?"]),
     ("score rows.jsonl -o out.jsonl --scorer rm", 2, &["there is no scorer 'rm' (the scorers are"]),
+    (
+        "score rows.jsonl -o out.jsonl --scorer process --config model.toml",
+        2,
+        &["there is no scorer 'process': it asks the model that is part of the program"],
+    ),
     (
         "score rows.jsonl -o - --scorer process",
         1,
@@ -123,7 +128,7 @@ const MISTAKES: &[Mistake] = &[
 
 #[test]
 fn mistakes_end_with_what_is_wrong_and_what_is_right() {
-    assert_eq!(MISTAKES.len(), 59);
+    assert_eq!(MISTAKES.len(), 60);
     let folder = Folder::new();
     folder.write("rows.jsonl", "{\"response\": \"1\", \"reference\": \"1\"}\n");
     folder.write(
@@ -138,6 +143,7 @@ fn mistakes_end_with_what_is_wrong_and_what_is_right() {
          [[scorer]]\nname = \"b\"\nkind = \"pipeline\"\ncombine = \"weighted_sum\"\n\
          part = [{ scorer = \"nope\", weight = 1 }]\n",
     );
+    folder.write("model.toml", "[[model]]\nname = \"m\"\npath = \".\"\n");
     let before = folder.names();
     let wrong = |(line, code, parts): &Mistake| {
         let mut run = command(line.split_whitespace());

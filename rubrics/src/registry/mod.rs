@@ -40,6 +40,14 @@ impl Registry {
         Self::built_in().beside("default scorers", DEFAULT_SCORERS, &models)
     }
 
+    /// Says why a name of [`DEFAULT_SCORERS`] may be missing; `None` for every other name.
+    pub fn absent_default(name: &str) -> Option<&'static str> {
+        DEFAULT_SCORERS.contains(&format!("\nname = \"{name}\"\n")).then_some(
+            "it asks the model that is part of the program, which is served only where no other model is \
+             configured; a [[scorer]] of this name can ask another",
+        )
+    }
+
     /// Adds scorers that are part of the program.
     fn beside(mut self, name: &str, text: &str, models: &[String]) -> Self {
         let document = Document::new(name, text);

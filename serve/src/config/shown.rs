@@ -50,6 +50,10 @@ impl Display for Loaded {
         for scorer in self.registry.iter() {
             writeln!(f, "#   {} ({})", scorer.name(), scorer.kind())?;
         }
+        if self.catalogue.models.iter().any(|model| model.path.is_some()) {
+            let model = rubrics::DEFAULT_MODEL;
+            writeln!(f, "# Those of {model} are served only where no model is configured.")?;
+        }
         Ok(())
     }
 }

@@ -277,6 +277,7 @@ fn shown_configurations_are_read_as_what_they_show() {
             "compute = \"bf16\"",
             "memory = \"0\"",
             "drain = \"30s\" # default",
+            "# Those of tribunal-tiny are served only where no model is configured.",
         ],
     );
 }
