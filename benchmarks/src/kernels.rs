@@ -14,9 +14,10 @@ Examples:
   tribunal bench kernels --threads 1 --rounds 30 --json
 
 Every round takes each ceiling (multiply-adds between registers, reading memory) and each product
-once. `% peak` compares the best time with the ceiling of the product's own arithmetic (multiply-adds of
-f32, of pairs of bf16, of four 8-bit integers) and `% read` with that of memory: arithmetic bounds many
-rows, reading the weights bounds one. `streamed` weights are several matrices in turn, larger than the caches.";
+once. `% peak` compares the best time with the ceiling of the product's own arithmetic
+(multiply-adds of f32, of pairs of bf16, of four 8-bit integers) and `% read` with that of memory:
+arithmetic bounds many rows, reading the weights bounds one. `streamed` weights are several
+matrices in turn, larger than the caches.";
 
 /// Measures the product kernels in this process.
 #[derive(Debug, clap::Args)]

@@ -21,7 +21,8 @@ Examples:
   tribunal bench verify
   tribunal bench verify --input pairs.jsonl --seconds 10 --json
 
-Every thread scores the pairs in a loop, one at a time, without cache, queue or HTTP. Latency is the time of one verdict.";
+Every thread scores the pairs in a loop, one at a time, without cache, queue or HTTP. Latency is
+the time of one verdict.";
 
 /// Measures a verifier in this process.
 #[derive(Debug, clap::Args)]

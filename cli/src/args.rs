@@ -30,10 +30,13 @@ Examples:
 
 Exit code: 0 done; 1 something failed, and the summary says what; 2 wrong use.";
 
+/// Most columns of help.
+const WIDTH: usize = 100;
+
 /// Turns model outputs into rewards: verifiers, step scorers and pipelines, from the shell or
 /// over HTTP.
 #[derive(Debug, Parser)]
-#[command(name = "tribunal", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "tribunal", version, after_help = EXAMPLES, max_term_width = WIDTH)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -89,4 +92,23 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Write the manual pages of all commands into a folder
     Man(ManArgs),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    /// A longer line would be broken again behind its own breaks, with a word or two on a line.
+    #[test]
+    fn lines_below_options_fit_the_width_of_help() {
+        let mut commands = vec![Cli::command()];
+        while let Some(command) = commands.pop() {
+            let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let long = below.lines().find(|line| line.chars().count() > WIDTH);
+            assert_eq!(long, None, "{}", command.get_name());
+            commands.extend(command.get_subcommands().cloned());
+        }
+    }
 }

@@ -12,9 +12,9 @@ Example, on two machines and then on one of them:
   tribunal score data/ -o part2.parquet --scorer math --shard 2/2
   tribunal merge part1.parquet part2.parquet -o scored.parquet
 
-Every part has a manifest beside it (PART.manifest.json). Parts may be named in any order. Refused are
-missing or repeated parts, parts of other inputs, scorers or options, and a part with another number of
-rows than its manifest says.
+Every part has a manifest beside it (PART.manifest.json). Parts may be named in any order. Refused
+are missing or repeated parts, parts of other inputs, scorers or options, and a part with another
+number of rows than its manifest says.
 
 Exit code: 0 done; 1 something failed; 2 the parts do not go together.";
 

@@ -14,9 +14,9 @@ Examples:
   tribunal runs runs/grpo runs/rloo runs/ppo
   tribunal runs runs/* --metric greedy --metric reward
 
-One run: its evaluations, the first and the last of them among at most eight. Several: the numbers of
-each run's last evaluation, and the means over the last tenth of its steps. `tensorboard --logdir
-runs` draws the curves; docs/training.md has other trackers.
+One run: its evaluations, the first and the last of them among at most eight. Several: the numbers
+of each run's last evaluation, and the means over the last tenth of its steps. `tensorboard
+--logdir runs` draws the curves; docs/training.md has other trackers.
 
 Exit code: 0 printed; 2 a folder is no run's.";
 

@@ -26,8 +26,8 @@ Examples:
 A file holds replies of POST /v1/score, results, the output of a batch, or rows with the column
 `scores` that `tribunal score` writes. For rows the input is read from its columns, by the same
 options as for `tribunal score`, and compared with the signed digest. Each verdict is a line on
-standard output: its row, its scorer or place, and `valid` with the digest of the scorer and the time
-of the signature, or `invalid` with the reason.
+standard output: its row, its scorer or place, and `valid` with the digest of the scorer and the
+time of the signature, or `invalid` with the reason.
 
 Exit code: 0 every verdict is signed by one of the keys; 1 some are not, or there is none; 2 wrong
 use.";

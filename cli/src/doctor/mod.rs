@@ -37,11 +37,12 @@ Examples:
   tribunal doctor --config tribunal.toml
   tribunal doctor --judge helpful --config tribunal.toml --allow 0.1
 
-Without --model a tiny random model in a temporary folder is checked, which shows that a fresh machine
-works. Each check is one line: ok, FAILED with the reason, or skipped with the reason. With --judge a
-scorer gets responses that deserve nothing: an empty page, praise of itself, orders to the judge. Each
-is one line: ok, or FAILED where it was rewarded too often. With --config alone each line is a part of
-the memory that a server of the configuration may need, with the setting that bounds it.
+Without --model a tiny random model in a temporary folder is checked, which shows that a fresh
+machine works. Each check is one line: ok, FAILED with the reason, or skipped with the reason.
+With --judge a scorer gets responses that deserve nothing: an empty page, praise of itself, orders
+to the judge. Each is one line: ok, or FAILED where it was rewarded too often. With --config alone
+each line is a part of the memory that a server of the configuration may need, with the setting
+that bounds it.
 
 Exit code: 0 every check is ok; 1 a check failed; 2 wrong use.";
 

@@ -29,9 +29,10 @@ Examples:
   tribunal eval --download --benchmark process-bench --scorer process
 
 Files are JSONL, JSON arrays (both also .gz or .zst) and Parquet, as the benchmarks are published;
-nothing is downloaded without --download. Every metric is printed over the rows that the scorer could
-judge, with an interval (Wilson's for shares, else a seeded bootstrap within the benchmark's strata),
-with what it is at least (rows that could not be judged counted as wrong), and with the number of rows.
+nothing is downloaded without --download. Every metric is printed over the rows that the scorer
+could judge, with an interval (Wilson's for shares, else a seeded bootstrap within the benchmark's
+strata), with what it is at least (rows that could not be judged counted as wrong), and with the
+number of rows.
 
 Exit code: 0 the metrics were printed; 1 some questions failed through no fault of the rows, or
 nothing could be judged; 2 rows that are not of the layout, or wrong use.";

@@ -23,12 +23,13 @@ Examples:
   tribunal denoise scored.parquet -o clean.parquet --chosen-score score_chosen \\
       --rejected-score score_rejected --flip ..-0.5 --left-out dropped.parquet
 
-Each voter gives a pair a difference: its score of the chosen response less that of the rejected one.
-Their mean is the strength of the preference, their standard deviation its spread. Rules say what
-becomes of pairs by strength. A RANGE is FROM..BELOW: strengths, such as -0.5..0.5, or shares of all
-measured pairs from the weakest on, such as 10%..40%; one side may be left out. Where ranges overlap,
-the first of --keep, --drop, --flip, --flip-and-soft-label and --soft-label decides; pairs in no range
-are kept. Without a rule nothing is changed: look at the strengths first.
+Each voter gives a pair a difference: its score of the chosen response less that of the rejected
+one. Their mean is the strength of the preference, their standard deviation its spread. Rules say
+what becomes of pairs by strength. A RANGE is FROM..BELOW: strengths, such as -0.5..0.5, or shares
+of all measured pairs from the weakest on, such as 10%..40%; one side may be left out. Where
+ranges overlap, the first of --keep, --drop, --flip, --flip-and-soft-label and --soft-label
+decides; pairs in no range are kept. Without a rule nothing is changed: look at the strengths
+first.
 
 Every row keeps its columns and gets a column `denoise`: votes, mean, std, measured, unmeasured,
 against, decision, flipped, label (soft label of the pair as it is written: q = (1 - EPS) y + EPS/2)

@@ -23,7 +23,7 @@ Examples:
       --response response1 --feedback feedback1 --judge deepseek --url http://127.0.0.1:8000 \\
       --similarity embedding --embedding-model Qwen3-Embedding-8B \\
       --embedding-url http://127.0.0.1:8001
-  tribunal principles rows.parquet -o principles.parquet --feedback alice --feedback bob --judge qwen
+  tribunal principles rows.parquet -o out.parquet --feedback alice --feedback bob --judge qwen
 
 A row is a prompt, a response, and the feedback of several annotators: columns of texts, each one
 annotator, or a column with a list of texts. The judge lists the principles of each feedback, each

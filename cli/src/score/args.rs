@@ -24,15 +24,16 @@ Examples:
   tribunal score rows.jsonl -o scored.jsonl --scorer math --url http://127.0.0.1:8080
   tribunal score scored.parquet -o again.parquet --scorer judge --retry-status timeout,overloaded
 
-Every row keeps its columns and gets a column `scores`: {\"NAME\": verdict}. A verdict is a result of
-POST /v1/score without the fields that differ from run to run or belong to a request: id, timing,
-cached, metadata, and usage where it is zero. From one file of JSON lines to another, every other byte
-of a row stays as it was written; everything else is a table, whose values keep their types.
+Every row keeps its columns and gets a column `scores`: {\"NAME\": verdict}. A verdict is a result
+of POST /v1/score without the fields that differ from run to run or belong to a request: id,
+timing, cached, metadata, and usage where it is zero. From one file of JSON lines to another,
+every other byte of a row stays as it was written; everything else is a table, whose values keep
+their types.
 
-The output gets its name when it is complete. Until then OUT.journal and OUT.partial, or OUT.verdicts,
-hold the finished rows; after an interruption the same command resumes there and ends with the same
-bytes. A run over lines that reads standard input, and one that writes to a stream, cannot be
-resumed. OUT.manifest.json records how the output was made.
+The output gets its name when it is complete. Until then OUT.journal and OUT.partial, or
+OUT.verdicts, hold the finished rows; after an interruption the same command resumes there and
+ends with the same bytes. A run over lines that reads standard input, and one that writes to a
+stream, cannot be resumed. OUT.manifest.json records how the output was made.
 
 Exit code: 0 every row was scored; 1 some rows were rejected (see OUT.rejects.jsonl), a scorer
 refused all or could use no reference, or something failed; 2 wrong use.";

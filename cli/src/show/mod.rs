@@ -24,12 +24,13 @@ Examples:
   tribunal show scored.parquet
   tribunal show scored.parquet --terminal
   tribunal show scored.jsonl -o look.html --rows 500 --seed 7
-  tribunal filter scored.jsonl -o wrong.jsonl --where \"scores.math.score = 0\" && tribunal show wrong.jsonl
+  tribunal filter scored.jsonl -o wrong.jsonl --where \"scores.math.score = 0\"
+  tribunal show wrong.jsonl
 
-The page has the distributions of scores, statuses and reasons, filters, and of each row the response
-with its extracted answer and steps marked, the reference and the reason. It holds its rows and loads
-nothing. Of more rows than --rows, so many are drawn uniformly; texts above 20,000 characters are cut.
---terminal shows the same rows here, with the keys in its last line.
+The page has the distributions of scores, statuses and reasons, filters, and of each row the
+response with its extracted answer and steps marked, the reference and the reason. It holds its
+rows and loads nothing. Of more rows than --rows, so many are drawn uniformly; texts above 20,000
+characters are cut. --terminal shows the same rows here, with the keys in its last line.
 
 Exit code: 0 the page was written; 1 some rows have no verdict or cannot be read; 2 wrong use.";
 
