@@ -188,9 +188,10 @@ fn counted(Loaded { registry, catalogue, .. }: &Loaded) -> String {
         .filter(|name| ours.get(name).is_some())
         .map(|name| format!("'{name}'"))
         .collect();
-    let replaced = match replaced.is_empty() {
-        true => String::new(),
-        false => format!("; in place of the built-in ones: {}", replaced.join(", ")),
+    let replaced = if replaced.is_empty() {
+        String::new()
+    } else {
+        format!("; in place of the built-in ones: {}", replaced.join(", "))
     };
     format!(
         "{} and {} of its own, {}{replaced}",

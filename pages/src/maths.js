@@ -41,14 +41,14 @@ class NotMaths extends Error {}
 // A command, an exponent, or dollar signs around the whole: without one a text may as well be words, a unit or a name.
 const MARKED_MATHS = /\\[a-zA-Z{]|\^|^\s*\$.*\$\s*$/s;
 // A short word beside another, or behind a number, is text too; in a group of text it keeps its blanks.
-const WORDS = /(^|\s)\p{L}{2,3}\s+\p{L}|[\d)}]\s+\p{L}{2,3}(?![\p{L}(])/u;
+const LOOSE_WORDS = /(^|\s)\p{L}{2,3}\s+\p{L}|[\d)}]\s+\p{L}{2,3}(?![\p{L}(])/u;
 const TEXT_GROUP = /\\(text\w*|math\w+|operatorname|mbox)\s*\{[^{}]*\}/g;
 
 function maths(latex) {
   if (!MARKED_MATHS.test(latex)) return null;
   const text = latex.trim().replace(/^\$+|\$+$/g, "").trim();
   // A word is no product of variables.
-  if (text === "" || text.length > LONGEST_MATHS || /^\p{L}{2,}$/u.test(text) || WORDS.test(text.replace(TEXT_GROUP, ""))) {
+  if (text === "" || text.length > LONGEST_MATHS || /^\p{L}{2,}$/u.test(text) || LOOSE_WORDS.test(text.replace(TEXT_GROUP, ""))) {
     return null;
   }
   try {

@@ -284,6 +284,7 @@ def check_verdicts(page: Page) -> None:
         ("math", "So \\boxed{7}", "7", "7", False), ("math", "So \\boxed{\\text{a or b}}", "1", "a or b", True),
     ]:
         page.select_option("#scorer", scorer)
+        page.set_checked("#reference-json", False)
         page.fill("#response-1", response)
         page.fill("#reference", reference)
         score(page)
@@ -347,6 +348,7 @@ def check_verdicts(page: Page) -> None:
     # Where a reference cannot be used, one that can is shown.
     for scorer, reference, needed in [("python-tests", "assert f(1)==2", '{"tests":'), ("json", "4", '{"type":"object"')]:
         page.select_option("#scorer", scorer)
+        page.set_checked("#reference-json", False)
         page.fill("#response-1", "def f(x): return 2")
         page.fill("#reference", reference)
         assert score(page) == "bad_reference", scorer
@@ -483,7 +485,7 @@ def check_table(browser: Browser, binary: str, folder: pathlib.Path, shots: path
             assert page.locator("h2", has_text="150 of 301 rows").count() == 1, file
             page.click("tr.opens >> nth=0")
             # Flat columns have the answer, and not where it stands.
-            answer = ".sides math" if file.stem == "flat" else "mark.answer"
+            answer = ".sides code" if file.stem == "flat" else "mark.answer"
             assert page.locator(answer).first.text_content() == "3", file
             assert "1 + 1 = 3" in page.locator(".verdict .marked").first.inner_text(), file
             assert "different" in page.locator(".verdict").first.inner_text(), file

@@ -86,9 +86,8 @@ fn is_verifier(row: &[String]) -> bool {
 /// The pages that describe a kind.
 fn pages(kind: &str) -> Vec<(&'static str, &'static str)> {
     match kind {
-        "math" => vec![page!("docs/math.md")],
+        "math" | "arithmetic" => vec![page!("docs/math.md")],
         "instructions" => vec![page!("docs/instructions.md")],
-        "arithmetic" => vec![page!("docs/math.md")],
         "code" => vec![page!("docs/sandbox.md")],
         "lp-program" => vec![page!("docs/verifiers.md"), page!("docs/sandbox.md")],
         "sql" => vec![page!("docs/sql.md")],
