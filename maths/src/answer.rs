@@ -140,6 +140,11 @@ impl Answer {
         !self.subjects.is_empty()
     }
 
+    /// Returns whether the answer is a set or a tuple.
+    pub fn is_enclosed(&self) -> bool {
+        matches!(self.form, AnswerForm::Set(_) | AnswerForm::Tuple(..))
+    }
+
     /// Returns whether the answer is a list without brackets.
     pub fn is_list(&self) -> bool {
         matches!(self.form, AnswerForm::List(_))

@@ -37,6 +37,9 @@ fn peel(text: &str) -> &str {
         // `3...` is an unfinished decimal and not a sentence.
         return if rest.ends_with('.') { text } else { rest };
     }
+    if let Some(rest) = text.strip_suffix(['。', '।']) {
+        return rest;
+    }
     if let Some(rest) = text.strip_suffix([',', ';']) {
         return if rest.ends_with('\\') { text } else { rest };
     }
@@ -80,6 +83,7 @@ mod tests {
         check("$5.$", "5");
         check("$$ 5 $$", "5");
         check("**$\\frac{1}{2}$**.", "\\frac{1}{2}");
+        check("$5$。", "5");
         check("\\(5\\)", "5");
         check("\\[ 5. \\]", "5");
         check("`5`", "5");

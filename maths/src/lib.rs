@@ -40,17 +40,20 @@ pub use answer::{Answer, MAX_BYTES, Unread};
 pub use calendar::is_month;
 pub use chemistry::is_chemical;
 pub use compare::{
-    AnswerTexts, AnswerType, Comparer, Comparison, Evidence, are_alike, have_one_name,
+    AnswerTexts, AnswerType, Comparer, Comparison, Evidence, are_alike, have_one_dimension,
+    have_one_name, says_no_solution,
 };
 pub use constants::{PhysicalConstant, UnknownConstant, with_constants};
 pub use delimiters::{MAX_LAYERS, unwrapped};
 pub use explain::{Sides, quoted};
 pub use expr::{Expr, Name, Workspace};
 pub use fuel::{Exhausted, Fuel};
-pub use measure::{UnitError, convert_unit, is_unit, is_unit_symbol};
+pub use measure::{UnitError, convert_unit, is_unit, is_unit_symbol, is_unit_words};
 pub use number::DecimalLiteral;
 pub use numerals::is_number_word;
 pub use policy::{LogBase, POLICIES, Policy, Undecided};
 pub use proof::{Assumptions, Doubt, Proof, Rule, Witness};
-pub use read::{Dialect, ReadOptions, dialect, read_answer, read_expression};
+pub use read::{
+    Dialect, ReadOptions, aligned_end, dialect, extremum_names, read_answer, read_expression,
+};
 pub use tolerance::{BadBound, Bound, Tolerance};

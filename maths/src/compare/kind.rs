@@ -3,7 +3,7 @@
 use dashu::rational::RBig;
 
 use crate::algebra;
-use crate::answer::{Answer, AnswerForm, Subject};
+use crate::answer::{Answer, AnswerForm, Region, Subject};
 use crate::expr::{Expr, Node, Workspace};
 use crate::fuel::Exhausted;
 
@@ -101,6 +101,8 @@ pub fn are_alike(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool 
         (Kind::Several, Kind::Point) => {
             is_list_of(gold, |member| matches!(member.subjects.first(), Some(Subject::Expr(_))))
         }
+        // `n = 3k, k \in \mathbb{Z}` are the multiples of 3.
+        (Kind::Several, Kind::Congruence) => is_family(gold),
         (Kind::Truth | Kind::Words, Kind::Verdict)
         | (Kind::Verdict, Kind::Words)
         | (Kind::Calendar, Kind::Ratio)
@@ -123,6 +125,28 @@ pub fn are_alike(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool 
         (Kind::Point, Kind::Words) => is_pair(gold) && text_compare::range(candidate).is_some(),
         (own, other) => own == other,
     }
+}
+
+/// Returns whether both answers are amounts in units of one dimension, things that are counted aside: minutes and
+/// hours, but not minutes and metres. `None` where the gold answer is no such amount.
+pub fn have_one_dimension(gold: &Answer, candidate: &Answer) -> Option<bool> {
+    let dimension = |answer: &Answer| {
+        let AnswerForm::Value(value) = &answer.form else {
+            return None;
+        };
+        let unit = value.unit.as_ref()?;
+        (unit.things.is_empty() && unit.of.is_none()).then_some(unit.dimension)
+    };
+    let own = dimension(gold)?;
+    Some(dimension(candidate) == Some(own))
+}
+
+/// Returns whether a list gives a family of integers, `n = 3k, k \in \mathbb{Z}`.
+fn is_family(answer: &Answer) -> bool {
+    let is_integers = |member: &Answer| {
+        matches!(&member.form, AnswerForm::Region(Region::Integers | Region::Naturals))
+    };
+    matches!(&answer.form, AnswerForm::List(members) if members.iter().any(is_integers))
 }
 
 /// Returns whether the members of a list are values of several letters: `a = 5, b = 12`.

@@ -57,7 +57,7 @@ impl Comparer<'_, '_> {
 
     /// Returns the only member that states something, where all others say of its parameters that they are any
     /// real numbers.
-    fn only_stated<'a>(&self, members: &'a [Answer]) -> Option<&'a Answer> {
+    pub(super) fn only_stated<'a>(&self, members: &'a [Answer]) -> Option<&'a Answer> {
         let parameter = |member: &Answer| match (member.subjects.as_slice(), &member.form) {
             ([Subject::Expr(expr)], AnswerForm::Region(Region::Reals)) => {
                 if let Node::Symbol(name) = self.ws.node(*expr) { Some(*name) } else { None }

@@ -4,6 +4,7 @@
 //! types are compared by their own rule, a few others are converted (with or without a flag), and
 //! the rest is *incomparable*, which is neither a proof nor a score of its own.
 
+mod absence;
 mod answer_type;
 mod antiderivative;
 mod congruence;
@@ -38,10 +39,11 @@ use super::proof::{Assumptions, Doubt, Proof};
 use super::tolerance::Tolerance;
 use crate::fuel::Exhausted;
 
+pub use self::absence::says_no_solution;
 pub use self::answer_type::AnswerType;
 use self::congruence::Congruence;
 use self::inequality::Equation;
-pub use self::kind::{are_alike, have_one_name};
+pub use self::kind::{are_alike, have_one_dimension, have_one_name};
 pub use self::outcome::{AnswerTexts, Comparison, Evidence};
 use self::outcome::{blame, outcome};
 

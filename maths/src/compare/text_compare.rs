@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use dashu::rational::RBig;
 use unicode_normalization::UnicodeNormalization as _;
 
+use super::absence::says_no_solution;
 use super::outcome::{AnswerTexts, Comparison};
 use super::wordings::{self, WORDINGS};
 use crate::answer::{Answer, AnswerForm};
@@ -151,7 +152,9 @@ pub(super) fn words(text: &str) -> String {
         return "does not exist".to_owned();
     }
     let wording = WORDINGS.iter().find(|(wording, _)| *wording == bare);
-    wording.map_or(bare, |(_, meant)| meant).to_owned()
+    let meant = wording.map(|(_, meant)| *meant);
+    let meant = meant.or_else(|| says_no_solution(bare).then_some("no solution"));
+    meant.unwrap_or(bare).to_owned()
 }
 
 /// Returns `words` without brackets before more words: "rectangular" of "a (rectangular) hyperbola".

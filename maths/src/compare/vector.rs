@@ -180,6 +180,10 @@ impl Comparer<'_, '_> {
         if members.iter().all(is_equation) {
             return self.by_coordinates(members);
         }
+        // `(t, 3 - t), t \in \mathbb{R}`
+        if let Some(Answer { form: AnswerForm::Tuple(_, parts), .. }) = self.only_stated(members) {
+            return self.by_parameter(parts);
+        }
         let members: Vec<Answer> =
             self.without_declarations(members).into_iter().cloned().collect();
         match subject::assigned(self.ws, &answer.subjects, &members) {

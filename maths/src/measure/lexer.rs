@@ -64,7 +64,7 @@ fn next_token<'a>(
         '$' | '€' | '£' | '¥' | '₹' | '¢' | '₩' | '₽' | '℃' | '℉' => {
             UnitToken::Word(&rest[..first.len_utf8()])
         }
-        _ if first.is_alphabetic() => return Some(word(rest)),
+        _ if first.is_alphabetic() => return Some(word(rest, is_after_word)),
         _ => return None,
     };
     Some((Some(token), after))
@@ -72,12 +72,33 @@ fn next_token<'a>(
 
 /// Parses a run of letters; Chinese characters are no letters of a Latin word, nor the other way
 /// round.
-fn word(rest: &str) -> TokenAndRest<'_> {
+fn word(rest: &str, is_after_word: bool) -> TokenAndRest<'_> {
     if let Some(after) = rest.strip_prefix("US$") {
         return (Some(UnitToken::Word("$")), after);
     }
     let end = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
-    (Some(UnitToken::Word(&rest[..end])), &rest[end..])
+    let (word, after) = rest.split_at(end);
+    // "Quadratmeter"
+    let inner = ["Quadrat", "Kubik"].iter().find_map(|kind| word.strip_prefix(kind));
+    if let Some(inner) = inner.filter(|inner| !inner.is_empty()) {
+        let adjective = if word.starts_with('Q') { "square" } else { "cubic" };
+        return (Some(UnitToken::Word(adjective)), &rest[end - inner.len()..]);
+    }
+    let token = match postfix_power(word) {
+        Some(power) if is_after_word => UnitToken::Power(power),
+        Some(_) | None => UnitToken::Word(word),
+    };
+    (Some(token), after)
+}
+
+/// Returns the power that a word gives to the unit before it: "centimètres carrés".
+fn postfix_power(word: &str) -> Option<i8> {
+    match word {
+        "squared" | "carré" | "carrés" | "cuadrado" | "cuadrados" | "quadrado" | "quadrados"
+        | "quadrato" | "quadrati" => Some(2),
+        "cubed" | "cube" | "cubes" | "cúbico" | "cúbicos" | "cubo" | "cubi" => Some(3),
+        _ => None,
+    }
 }
 
 /// Parses a degree sign, with the letter of a temperature scale after it.

@@ -17,7 +17,7 @@ use dashu::rational::RBig;
 
 pub(super) use self::constants::constant_named;
 pub use self::convert::{UnitError, convert_unit, is_unit};
-pub use self::reader::is_unit_symbol;
+pub use self::reader::{is_unit_symbol, is_unit_words};
 pub(super) use self::reader::{parse_marked_unit, parse_unit};
 
 /// A unit, possibly compound: `m`, `km/h`, `kg·m/s^2`, `egg/day`.

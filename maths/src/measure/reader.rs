@@ -44,6 +44,17 @@ pub fn is_unit_symbol(text: &str) -> bool {
         && parse_unit(text).is_some_and(|unit| unit.things.is_empty() && unit.of.is_none())
 }
 
+/// Returns whether `text`, after a number in prose, is words that name a unit of the tables: `minutes`, `square
+/// meters`, `Kilometer pro Stunde`. Things that are counted are none.
+pub fn is_unit_words(text: &str) -> bool {
+    /// Words of a sentence that are units elsewhere.
+    const NO_UNITS: [&str; 6] = ["are", "bar", "hand", "hands", "line", "lines"];
+    let first = text.split(' ').next().unwrap_or("");
+    first.chars().nth(2).is_some()
+        && !NO_UNITS.contains(&first)
+        && parse_marked_unit(text).is_some_and(|unit| unit.things.is_empty() && unit.of.is_none())
+}
+
 /// Returns [`parse_unit`] for text that was marked as words, by `\text{…}` or an upright font:
 /// there every letter that stands for a unit does, and any short word counts.
 pub(crate) fn parse_marked_unit(text: &str) -> Option<Measure> {
@@ -169,12 +180,16 @@ impl UnitReader {
         }
         let lower = word.to_lowercase();
         match lower.as_str() {
-            "per" => return self.below().map(|()| rest),
+            "per" | "pro" | "por" | "par" => return self.below().map(|()| rest),
             "a" | "an" if self.is_after_name && !rest.is_empty() => {
                 return self.below().map(|()| rest);
             }
-            "square" | "sq" => return self.raise_next(2, rest),
-            "cubic" | "cu" => return self.raise_next(3, rest),
+            "square" | "sq" | "квадратных" | "квадратные" | "квадратный" => {
+                return self.raise_next(2, rest);
+            }
+            "cubic" | "cu" | "кубических" | "кубические" => {
+                return self.raise_next(3, rest);
+            }
             "of" if self.last != Last::Nothing && !rest.is_empty() => {
                 self.is_in_of = true;
                 return Some(rest);

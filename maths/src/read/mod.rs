@@ -15,6 +15,7 @@ mod lex;
 mod literal;
 mod names;
 mod parse;
+mod respelled;
 mod token;
 mod unicode;
 
@@ -27,6 +28,8 @@ use super::expr::{Expr, Workspace};
 use super::measure;
 use super::nuclide;
 use crate::delimiters::unwrapped;
+
+pub use self::respelled::{aligned_end, extremum_names};
 
 use self::parse::Setting;
 use self::token::{Gap, Lexeme, Token};
@@ -69,11 +72,36 @@ pub fn dialect(text: &str) -> Dialect {
     if has_command || has_groups || dollars == 2 { Dialect::Latex } else { Dialect::Plain }
 }
 
-/// Parses all of `text` as an answer.
+/// Parses all of `text` as an answer, in another spelling where no grammar reads it as it is.
 ///
 /// # Errors
 /// [`Unread`] says why there is none.
 pub fn read_answer(
+    text: &str,
+    options: ReadOptions,
+    ws: &mut Workspace<'_>,
+) -> Result<Answer, Unread> {
+    // Names of extrema in other languages are one name.
+    let may_differ = !text.is_ascii() || text.contains(",0");
+    let other = || respelled::extrema(text).or_else(|| respelled::indian_groups(text));
+    let other = if may_differ { other() } else { None };
+    if let Some(Ok(answer)) = other.map(|other| read_spelling(&other, options, ws)) {
+        return Ok(answer);
+    }
+    let read = read_spelling(text, options, ws);
+    let other = match &read {
+        Err(Unread::NotMaths) => respelled::unread(text),
+        Ok(answer) if answer.is_text() => respelled::words(text),
+        Ok(_) | Err(_) => None,
+    };
+    match other.map(|other| read_spelling(&other, options, ws)) {
+        Some(Err(Unread::NotMaths)) | None => read,
+        Some(respelled) => respelled,
+    }
+}
+
+/// Parses all of `text` as an answer as it is spelled.
+fn read_spelling(
     text: &str,
     options: ReadOptions,
     ws: &mut Workspace<'_>,

@@ -168,8 +168,11 @@ pub(super) fn narrow(text: &str, span: Range<usize>) -> Range<usize> {
 
 /// Returns the letter of `option (B)`.
 fn without_noun(text: &str, span: Range<usize>) -> Range<usize> {
-    let rest =
-        ["option ", "choice "].iter().find_map(|noun| without_prefix(&text[span.clone()], noun));
+    const NOUNS: [&str; 14] = [
+        "option ", "choice ", "letter ", "the letter ", "la ", "die ", "l'option ", "la opción ",
+        "la opzione ", "a alternativa ", "a opção ", "la réponse ", "вариант ", "antwort ",
+    ];
+    let rest = NOUNS.iter().find_map(|noun| without_prefix(&text[span.clone()], noun));
     let is_letter = |rest: &&str| {
         let letter = rest.trim_matches(['(', ')', '.', '*']);
         letter.len() == 1 && letter.bytes().all(|b| b.is_ascii_uppercase())

@@ -113,6 +113,9 @@ impl ExtractedTexts<'_> {
     }
 }
 
+/// The source of an answer that a phrase announces.
+const PHRASE: &str = "answer_phrase";
+
 /// The source of an answer in words that nothing marks.
 const WORDS: &str = "last_words";
 
@@ -180,7 +183,7 @@ const MARKED: [(&str, AnswerFinder); 4] = [
 /// Returns the answer in `response`, or `None` if there is none.
 pub fn answer<'a>(response: &'a str, policy: &AnswerPolicy) -> Option<Extracted<'a>> {
     let visible = visible(response);
-    let phrases: (&str, AnswerFinder) = ("answer_phrase", labelled::find_phrases);
+    let phrases: (&str, AnswerFinder) = (PHRASE, labelled::find_phrases);
     let phrases = policy.phrases.then_some(phrases);
     for (source, find) in MARKED.into_iter().chain(phrases) {
         let mut candidates = Vec::new();
@@ -207,7 +210,9 @@ fn guess<'a>(response: &'a str, visible: &Visible) -> Option<Extracted<'a>> {
     };
     let whole = visible.ranges().last();
     if let Some(span) = whole.and_then(|part| unmarked::whole_text(response, part)) {
-        return found(vec![vec![span]], "whole_text", Vec::new());
+        let number = statement::chinese_number(response, &span).filter(|own| *own != span);
+        let readings = [Some(span), number].into_iter().flatten().map(|span| vec![span]);
+        return found(readings.collect(), "whole_text", Vec::new());
     }
     let (mut predicate, mut letter) = (None, None);
     let mut verdict = Vec::new();
@@ -313,7 +318,12 @@ fn choose<'a>(
     } else {
         statement::without_remarks(response, labelled::narrow(response, chosen.span.clone()))
     };
-    let (readings, parts) = if source == "boxed" {
+    let part = (source == PHRASE).then(|| visible(response).ranges().last().cloned()).flatten();
+    let open = part.and_then(|part| statement::left_open(response, &part, &chosen.span));
+    let span = open.as_ref().and_then(|open| open.last().cloned()).unwrap_or(span);
+    let (readings, parts) = if let Some(open) = open {
+        (vec![open], None)
+    } else if source == "boxed" {
         match boxed::parts(response, &candidates[..=exact]) {
             Some(parts) => (vec![vec![span.clone()], parts], Some(1)),
             None if chosen.continues => (Vec::new(), None),
@@ -340,11 +350,14 @@ fn choose<'a>(
 
 /// Returns the readings of a labelled answer that is a sentence: as it is, and as a statement.
 fn sentence(response: &str, span: &Range<usize>) -> Vec<Vec<Range<usize>>> {
-    /// Words of the shortest sentence.
-    const MIN_WORDS: usize = 2;
-    if prose::words(&response[span.clone()]).filter(|word| prose::is_prose(word)).count()
-        < MIN_WORDS
-    {
+    /// Words of the shortest sentence, and those of them that are of no formula in any case.
+    const MIN_WORDS: usize = 3;
+    const MIN_PROSE: usize = 2;
+    let words: Vec<&str> = prose::words(&response[span.clone()]).collect();
+    let prose = words.iter().filter(|word| prose::is_prose(word)).count();
+    // Chinese writes a word in one character or two.
+    let is_foreign = words.iter().any(|word| !word.is_ascii());
+    if prose < MIN_PROSE && (words.len() < MIN_WORDS || prose == 0 && !is_foreign) {
         return Vec::new();
     }
     let statement = statement::last_statement(response, span);

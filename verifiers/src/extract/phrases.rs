@@ -21,7 +21,7 @@ struct Language {
     openers: &'static [&'static str],
 }
 
-const LANGUAGES: [Language; 15] = [
+const LANGUAGES: [Language; 17] = [
     Language {
         tail: "éponse",
         first: ["r", "R"],
@@ -76,6 +76,8 @@ const LANGUAGES: [Language; 15] = [
         verbs: &["は"],
         openers: &["最終的な"],
     },
+    Language { tail: "正解", first: ["", ""], adjectives: &[], verbs: &["は"], openers: &[] },
+    Language { tail: "정답", first: ["", ""], adjectives: &[], verbs: &["은"], openers: &[] },
     Language {
         tail: "解答",
         first: ["", ""],
@@ -103,7 +105,7 @@ const LANGUAGES: [Language; 15] = [
 ];
 
 /// Searches for the words of [`LANGUAGES`], in their order.
-static TAILS: LazyLock<[Finder<'static>; 15]> =
+static TAILS: LazyLock<[Finder<'static>; 17]> =
     LazyLock::new(|| LANGUAGES.each_ref().map(|language| Finder::new(language.tail)));
 
 /// Verbs after the English word, of which the longest come first.
@@ -255,7 +257,8 @@ fn verb(after: &str, adjectives: &[&str], verbs: &[&str]) -> Option<usize> {
 const MAX_LAST_VERB: usize = 200;
 
 /// Verbs that end a sentence, of languages that put them last.
-const LAST_VERBS: [&str; 5] = ["です", "である", "になります", "है", "हैं"];
+const LAST_VERBS: [&str; 7] =
+    ["です", "である", "になります", "है", "हैं", "입니다", "이다"];
 
 /// Returns `sentence` without the verb at its end.
 pub(super) fn without_last_verb(sentence: &str) -> &str {

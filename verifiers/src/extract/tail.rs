@@ -11,9 +11,27 @@ use memchr::memmem;
 use super::{trim, unmarked};
 
 /// Words and signs after a number that change its value.
-const SUFFIXES: [&str; 12] = [
-    "%", "\\%", "％", "percent", "pct", "per cent", "hundred", "thousand", "million", "billion",
-    "trillion", "dozen",
+const SUFFIXES: [&str; 20] = [
+    "%",
+    "\\%",
+    "％",
+    "percent",
+    "pct",
+    "per cent",
+    "hundred",
+    "thousand",
+    "million",
+    "billion",
+    "trillion",
+    "dozen",
+    "Prozent",
+    "pour cent",
+    "por ciento",
+    "por cento",
+    "per cento",
+    "процентов",
+    "процента",
+    "प्रतिशत",
 ];
 
 /// Returns the last number in `part`.
@@ -31,7 +49,7 @@ pub(super) fn last_number(text: &str, part: &Range<usize>) -> Option<Range<usize
 
 /// Digits and vulgar fractions such as `½`.
 pub(super) fn is_digit(c: char) -> bool {
-    c.is_ascii_digit() || matches!(c, '¼'..='¾' | '⅐'..='⅞' | '０'..='９')
+    c.is_ascii_digit() || matches!(c, '¼'..='¾' | '⅐'..='⅞' | '０'..='９' | '٠'..='٩' | '۰'..='۹')
 }
 
 /// Returns the run of characters around `at` that no separator interrupts.
@@ -66,7 +84,8 @@ fn is_separator(c: char) -> bool {
             || matches!(c, '=' | '<' | '>' | '"' | '`' | ';' | '|');
     }
     let changes_value = "十百千万萬亿億分半多几余".contains(c);
-    let is_chinese = matches!(c, '、'..='〟' | '\u{3400}'..='\u{9FFF}') && !changes_value;
+    let is_letter = matches!(c, '、'..='〟' | '\u{3040}'..='\u{30FB}' | '\u{3400}'..='\u{9FFF}');
+    let is_chinese = is_letter && !changes_value;
     c.is_whitespace() || is_chinese || "“”≈，：；！？（）".contains(c)
 }
 

@@ -21,6 +21,9 @@ const FONTS: [&str; 6] =
 /// Spaces of a formula.
 const SPACES: [&str; 8] = ["\\ ", "\\,", "\\;", "\\:", "~", "\\quad", "\\qquad", " "];
 
+/// Words for "and" between labels.
+const CONNECTIVES: [&str; 9] = ["and", "und", "et", "y", "e", "и", "和", "と", "و"];
+
 /// Words that make a sentence about a choice of its label: `(B) is wrong`.
 const VERBS: [&str; 7] = ["is", "isn't", "are", "was", "cannot", "can't", "or"];
 
@@ -31,6 +34,8 @@ pub(super) fn labelled(text: &str) -> Option<Labelled<'_>> {
         return None;
     }
     let text = unwrapped(text);
+    let nouns = ["option ", "Option ", "choice ", "Choice ", "选项"];
+    let text = nouns.iter().find_map(|noun| text.strip_prefix(*noun)).unwrap_or(text);
     let font = FONTS.iter().find_map(|font| text.strip_prefix(font));
     let (label, rest) = mark(font.unwrap_or(text))?;
     let inner = without_spaces(rest);
@@ -78,7 +83,7 @@ pub(super) fn several(text: &str) -> Option<Vec<char>> {
     let font = FONTS.iter().find_map(|font| text.strip_prefix(font)?.strip_suffix('}'));
     let is_border = |c: char| c.is_whitespace() || ",;&、，()".contains(c);
     let words = font.unwrap_or(text).split(is_border).filter(|word| !word.is_empty());
-    let words: Vec<&str> = words.filter(|word| *word != "and").collect();
+    let words: Vec<&str> = words.filter(|word| !CONNECTIVES.contains(word)).collect();
     let letters: Vec<char> = match words.as_slice() {
         [together] => together.chars().collect(),
         apart if apart.iter().all(|word| word.len() == 1) => apart.concat().chars().collect(),

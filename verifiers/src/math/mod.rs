@@ -157,7 +157,8 @@ impl Math {
             Candidate::Several { all, .. } => {
                 let last = self.read_candidate(text, ws);
                 // Several marked answers are a list only if the gold answer is one.
-                let several = golds.iter().any(|gold| gold.answer.is_list());
+                let is_several = |gold: &ReadGold<'_>| gold.answer.is_list() || gold.answer.is_enclosed();
+                let several = golds.iter().any(is_several);
                 let list = several.then(|| self.read_list(all, ws)).and_then(Result::ok);
                 Candidates { readings: vec![last], own: 1, list }
             }
@@ -382,7 +383,9 @@ impl Math {
                 _ => candidate,
             };
             let is_chosen = matches!(golds, [gold] if !gold.is_letter()
+                && !gold.is_letters()
                 && !gold.answer.is_named()
+                && !gold.answer.has_unit()
                 && candidate.is_alike(gold, ws));
             read.push(candidate);
             if is_chosen {

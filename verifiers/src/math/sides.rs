@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use maths::{Answer, Unread, Workspace};
 
+use super::label;
+
 /// A gold answer that was read.
 pub(super) struct ReadGold<'a> {
     pub(super) text: &'a str,
@@ -29,6 +31,11 @@ impl ReadGold<'_> {
     /// Returns whether it is nothing but the letter of a choice.
     pub(super) fn is_letter(&self) -> bool {
         self.label.is_some() && !self.has_content
+    }
+
+    /// Returns whether it is nothing but the letters of several choices.
+    pub(super) fn is_letters(&self) -> bool {
+        label::several(self.text).is_some()
     }
 }
 
@@ -63,7 +70,10 @@ impl<'a> Candidates<'a> {
     /// Returns the first reading of the gold answer's type, or the first one. The gold answer's
     /// value has no say in it.
     pub(super) fn chosen(&self, gold: &ReadGold<'_>, ws: &Workspace<'_>) -> &ReadCandidate<'a> {
-        if let Some(list) = self.list.as_ref().filter(|_| gold.answer.is_list()) {
+        let is_list = |list: &&ReadCandidate<'_>| {
+            gold.answer.is_list() || gold.answer.is_enclosed() && list.is_alike(gold, ws)
+        };
+        if let Some(list) = self.list.as_ref().filter(is_list) {
             return list;
         }
         if self.readings.len() == 1 {
@@ -75,6 +85,11 @@ impl<'a> Candidates<'a> {
             && let Some(candidate) = own.iter().find(|candidate| candidate.label.is_some())
         {
             return candidate;
+        }
+        if gold.is_letters()
+            && let Some(letters) = own.iter().find(|own| label::several(&own.text).is_some())
+        {
+            return letters;
         }
         let is_alike = |candidate: &&ReadCandidate<'_>| candidate.is_alike(gold, ws);
         let is_named = |candidate: &&ReadCandidate<'_>| {
@@ -92,7 +107,7 @@ impl<'a> Candidates<'a> {
             return &earlier[at];
         }
         if let Some(at) = own.iter().position(|candidate| is_alike(&candidate)) {
-            return &own[at];
+            return amount_of_kind(own, at, gold);
         }
         // A number of an earlier sentence is no answer to what the last one says otherwise.
         let at = named(earlier).or_else(|| {
@@ -111,4 +126,34 @@ impl<'a> Candidates<'a> {
             None => words().unwrap_or(&self.readings[0]),
         }
     }
+}
+
+/// Returns the reading at `at` with the unit behind it, where the gold answer is an amount of a physical kind; where
+/// that unit is of another kind, the first reading that is an amount of this kind: of "3 seconds" and "30 m/s" the
+/// first is a time. The gold answer's value has no say in it.
+fn amount_of_kind<'r, 'a>(
+    own: &'r [ReadCandidate<'a>],
+    at: usize,
+    gold: &ReadGold<'_>,
+) -> &'r ReadCandidate<'a> {
+    let is_of_kind = |candidate: &ReadCandidate<'_>| {
+        let answer = candidate.answer.as_ref().ok()?;
+        maths::have_one_dimension(&gold.answer, answer)
+    };
+    let has_unit =
+        |candidate: &ReadCandidate<'_>| candidate.answer.as_ref().is_ok_and(Answer::has_unit);
+    if is_of_kind(&own[at]).is_none() {
+        return &own[at];
+    }
+    let is_longer = |next: &&ReadCandidate<'_>| {
+        let text = next.text.trim_start_matches(['$', '*', '\\', '(']);
+        has_unit(*next)
+            && text.len() > own[at].text.len()
+            && text.starts_with(own[at].text.as_ref())
+    };
+    let chosen = own.get(at + 1).filter(is_longer).unwrap_or(&own[at]);
+    if !has_unit(chosen) || is_of_kind(chosen) == Some(true) {
+        return chosen;
+    }
+    own.iter().find(|other| is_of_kind(other) == Some(true)).unwrap_or(chosen)
 }

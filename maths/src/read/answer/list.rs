@@ -9,7 +9,7 @@ use crate::read::token::{Bracket, Gap, Style, Token};
 use super::{AnswerReader, LexemeRange, answer_of, bare_value, is_separator};
 
 /// Words for "and" and "or" in other languages.
-const CONNECTIVES: [&str; 31] = [
+const CONNECTIVES: [&str; 38] = [
     "und",
     "oder",
     "et",
@@ -41,6 +41,13 @@ const CONNECTIVES: [&str; 31] = [
     "và",
     "또는",
     "그리고",
+    "أو",
+    "या",
+    "और",
+    "hoặc",
+    "または",
+    "又は",
+    "或者",
 ];
 
 impl AnswerReader<'_, '_, '_> {
@@ -264,7 +271,8 @@ impl AnswerReader<'_, '_, '_> {
         let is_word = text.eq_ignore_ascii_case("and") || text.eq_ignore_ascii_case("or");
         let is_lower = style != Style::Formula || text.bytes().all(|b| b.is_ascii_lowercase());
         // Words of other languages may be letters and prepositions elsewhere.
-        let is_foreign = style == Style::Upright
+        let is_marked = style == Style::Upright || style == Style::Plain && !text.is_ascii();
+        let is_foreign = is_marked
             && CONNECTIVES.contains(&text)
             && self.tops(span).filter(|at| matches!(self.token(*at), Token::Relation(_))).count()
                 > 1;

@@ -18,6 +18,9 @@ const MAX_PARTS: usize = 6;
 const JOINED: [&str; 12] =
     ["ft", "in", "lb", "oz", "yd", "wk", "d", "h", "min", "s", "month", "year"];
 
+/// Words that join amounts as "and" does.
+const AND: [&str; 9] = ["and", "y", "et", "und", "e", "и", "en", "och", "和"];
+
 /// An amount in one unit.
 struct UnitAmount<'t> {
     literal: Literal<'t>,
@@ -65,14 +68,14 @@ impl<'t> AnswerReader<'t, '_, '_> {
             let Token::Number(literal) = self.token(at) else {
                 return None;
             };
-            let is_border = |token: Token<'_>| {
-                matches!(token, Token::Number(_) | Token::Comma) || token.word() == Some("and")
+            let is_border = |at: usize| {
+                matches!(self.token(at), Token::Number(_) | Token::Comma) || self.joins(at, &span)
             };
             let rest = at + 1..span.end;
-            let end = rest.clone().find(|at| is_border(self.token(*at)));
+            let end = rest.clone().find(|at| is_border(*at));
             let end = end.unwrap_or(span.end);
             let unit = self.unit_of_part(&(at + 1..end), parts.is_empty())?;
-            let next = end + self.joint(end..span.end)?;
+            let next = end + self.joint(end, &span)?;
             if parts.len() == MAX_PARTS {
                 return None;
             }
@@ -85,17 +88,25 @@ impl<'t> AnswerReader<'t, '_, '_> {
         (commas == 0 || commas < joints).then_some(parts)
     }
 
-    /// Counts how many tokens join the part before `rest` and the next one: "and", a comma, or both.
-    fn joint(&self, rest: LexemeRange) -> Option<usize> {
-        let tokens: Vec<Token<'_>> =
-            self.slice(&rest).iter().take(3).map(|item| item.token).collect();
-        match tokens.as_slice() {
-            [] | [Token::Number(_), ..] => Some(0),
-            [and, Token::Number(_), ..] if and.word() == Some("and") => Some(1),
-            [Token::Comma, and, Token::Number(_)] if and.word() == Some("and") => Some(2),
-            [Token::Comma, Token::Number(_), ..] => Some(1),
-            _ => None,
+    /// Returns whether the token at `at` is a word that joins the amount before it and the next one.
+    fn joins(&self, at: usize, span: &LexemeRange) -> bool {
+        let is_number = |at: usize| matches!(self.token(at), Token::Number(_));
+        let is_word = self.token(at).word().is_some_and(|word| AND.contains(&word));
+        // A letter behind a number may be its unit.
+        is_word && at + 1 < span.end && is_number(at + 1) && !is_number(at - 1)
+    }
+
+    /// Counts how many tokens from `at` on join the part before and the next one: "and", a comma, or both.
+    fn joint(&self, at: usize, span: &LexemeRange) -> Option<usize> {
+        let is_number = |at: usize| at < span.end && matches!(self.token(at), Token::Number(_));
+        if at == span.end || is_number(at) {
+            return Some(0);
         }
+        let is_comma = self.token(at) == Token::Comma;
+        if is_comma && is_number(at + 1) || self.joins(at, span) {
+            return Some(1);
+        }
+        (is_comma && at + 1 < span.end && self.joins(at + 1, span)).then_some(2)
     }
 
     /// Returns the unit that `span`, words or marks of angles, states.

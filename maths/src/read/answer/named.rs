@@ -177,15 +177,18 @@ impl AnswerReader<'_, '_, '_> {
         let [first, second, third, ..] = self.slice(span) else {
             return None;
         };
-        let truth = match first.token.word()?.to_ascii_lowercase().as_str() {
-            "yes" | "true" => true,
-            "no" | "false" => false,
+        let (truth, is_foreign) = match first.token.word()?.to_lowercase().as_str() {
+            "yes" | "true" => (true, false),
+            "no" | "false" => (false, false),
+            "sí" | "oui" | "ja" | "sim" | "да" | "是" | "是的" | "はい" | "نعم" => (true, true),
+            "nein" | "non" | "não" | "нет" | "否" | "不是" | "いいえ" | "لا" => (false, true),
             _ => return None,
         };
         let is_verb = |item: &Lexeme<'_>| {
             item.token.word().is_some_and(|word| VERBS_OF_REASONS.contains(&word))
         };
-        let opens = third.token.word().is_some_and(|word| REASONS.contains(&word))
+        let opens = is_foreign && third.token.word().is_some()
+            || third.token.word().is_some_and(|word| REASONS.contains(&word))
             || self.slice(span).iter().any(is_verb);
         let is_reason = match second.token {
             Token::Comma | Token::Semicolon | Token::Colon => opens,

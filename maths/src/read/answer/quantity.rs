@@ -230,8 +230,24 @@ impl AnswerReader<'_, '_, '_> {
         let words: Vec<Option<&str>> =
             self.slice(rest).iter().take(2).map(|item| item.token.word()).collect();
         let taken = match (self.slice(rest).first().map(|item| item.token), words.as_slice()) {
-            (Some(Token::Percent), _) | (_, [Some("percent" | "pct" | "percentage"), ..]) => 1,
-            (_, [Some("per"), Some("cent")]) => 2,
+            (Some(Token::Percent), _)
+            | (
+                _,
+                [
+                    Some(
+                        "percent"
+                        | "pct"
+                        | "percentage"
+                        | "Prozent"
+                        | "процент"
+                        | "процента"
+                        | "процентов"
+                        | "प्रतिशत",
+                    ),
+                    ..,
+                ],
+            ) => 1,
+            (_, [Some("per" | "pour" | "por"), Some("cent" | "ciento" | "cento")]) => 2,
             _ => return Ok(()),
         };
         let is_symbolic = self.has(number, |token| {

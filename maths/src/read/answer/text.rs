@@ -33,6 +33,11 @@ impl AnswerReader<'_, '_, '_> {
         let form = match lower.as_str() {
             "true" | "yes" => AnswerForm::Truth(true),
             "false" | "no" => AnswerForm::Truth(false),
+            "wahr" | "vrai" | "vraie" | "verdadero" | "verdadera" | "verdadeiro" | "verdadeira"
+            | "vero" | "верно" | "正确" | "正しい" => AnswerForm::Truth(true),
+            "falsch" | "faux" | "fausse" | "falso" | "falsa" | "неверно" | "ложно" | "错误" => {
+                AnswerForm::Truth(false)
+            }
             "oui" | "sim" | "sí" | "да" | "是" | "是的" | "对" | "はい" | "نعم" | "हाँ" => {
                 AnswerForm::Truth(true)
             }

@@ -33,6 +33,10 @@ impl Reader<'_> {
             && self.is_word(second, &["next"])
             && sentence.iter().any(|piece| self.is_word(Some(piece), &["would"]));
         is_beyond
+            || self.is_way_back(first, sentence)
+            || self.is_word(first, &["en"]) && self.is_word(second, &["effet", "efecto"])
+            || self.is_word(first, &["this", "which", "it"])
+                && self.is_word(second, &["agrees", "matches", "checks", "confirms", "verifies"])
             || self.is_word(first, &words::CHECKING)
             || self.is_word(first, &["to", "we"]) && self.is_word(second, &words::CHECKING)
             // "In other words" says again what was said.
@@ -43,13 +47,51 @@ impl Reader<'_> {
             || self.is_approximation(sentence)
     }
 
+    /// Returns whether a sentence goes back to the question: "Expanding back gives", "Plugging this back in".
+    fn is_way_back(&self, first: Option<&Piece>, sentence: &[Piece]) -> bool {
+        /// Words up to "back".
+        const MAX_WORDS: usize = 6;
+        let gerund = ["expanding", "multiplying", "plugging", "putting", "substituting", "working"];
+        let verb = ["expand", "multiply", "plug", "put", "substitute"];
+        let mut words = sentence.iter().filter(|piece| piece.kind == PieceKind::Word);
+        (self.is_word(first, &gerund) || self.is_word(first, &verb))
+            && words
+                .by_ref()
+                .take(MAX_WORDS)
+                .any(|word| self.is_word(Some(word), &["back", "backwards"]))
+    }
+
     /// Returns whether a sentence opens with "Quick test:" or "Euler check:".
     fn is_headed_check(&self, sentence: &[Piece]) -> bool {
         /// Words of such a head, with its mark.
         const MAX_HEAD: usize = 4;
-        let head = &sentence[..sentence.len().min(MAX_HEAD)];
-        let colon = head.iter().position(|piece| piece.is_mark(':'));
-        colon.is_some_and(|at| {
+        // Chinese and Japanese have a word a letter.
+        const MAX_LETTERS: usize = 8;
+        let head = &sentence[..sentence.len().min(MAX_LETTERS)];
+        let is_colon = |piece: &Piece| piece.is_mark(':') || piece.is_mark('：');
+        let colon = head.iter().position(is_colon);
+        let names_check = |at: &usize| {
+            let head = self.text[head[0].span.start..head[*at].span.start].trim_matches(['*', ' ']);
+            [
+                "检验",
+                "檢驗",
+                "验证",
+                "驗證",
+                "验算",
+                "検算",
+                "確認",
+                "확인",
+                "검산",
+                "التحقق",
+                "जाँच",
+            ]
+            .iter()
+            .any(|word| head.ends_with(word))
+        };
+        if colon.is_some_and(|at| names_check(&at)) {
+            return true;
+        }
+        colon.filter(|at| *at < MAX_HEAD).is_some_and(|at| {
             let last = at.checked_sub(1).map(|last| &head[last]);
             self.is_word(last, &words::REMARKING)
         })

@@ -305,6 +305,50 @@ impl Reader<'_> {
             && words.into_iter().any(|piece| self.is_word(Some(piece), &["its", "their"]))
     }
 
+    /// Takes the values that a clause rejects, those of `groups` before `until`, out of the lists of clauses before:
+    /// "$x = 0$ or $x = 1$, but $x = 1$ is extraneous".
+    pub(super) fn without_rejected(
+        &self,
+        found: &mut [(Rank, Vec<Vec<Range<usize>>>)],
+        groups: &[Vec<Range<usize>>],
+        until: usize,
+    ) {
+        let rejected: Vec<&str> = groups
+            .iter()
+            .flatten()
+            .filter(|span| span.end <= until)
+            .map(|span| &self.text[span.clone()])
+            .collect();
+        for group in found.iter_mut().flat_map(|(_, groups)| groups) {
+            if group.len() > 1 {
+                let kept: Vec<_> = group
+                    .iter()
+                    .filter(|span| !rejected.contains(&&self.text[(*span).clone()]))
+                    .cloned()
+                    .collect();
+                if !kept.is_empty() {
+                    *group = kept;
+                }
+            }
+        }
+    }
+
+    /// Returns whether a clause says how many there are of what "such" refers to.
+    pub(super) fn is_sought(&self, clause: &Clause<'_>) -> bool {
+        clause.rank == Rank::Statement
+            && self.is_existential(clause.pieces)
+            && clause.pieces.iter().any(|piece| self.is_word(Some(piece), &["such"]))
+    }
+
+    /// Returns whether a clause says first how many there are: "there are 7 integers".
+    pub(super) fn is_existential(&self, pieces: &[Piece]) -> bool {
+        let there = pieces.iter().position(|piece| self.is_word(Some(piece), &["there"]));
+        there.is_some_and(|at| {
+            self.is_word(pieces.get(at + 1), &["is", "are", "were", "was", "exist"])
+                && pieces[at + 2..].iter().take(3).any(Piece::is_value)
+        })
+    }
+
     /// Returns whether a clause up to the next comma is one of "being": ", the largest of them being
     /// 27".
     fn is_participle(&self, rest: &[Piece]) -> bool {

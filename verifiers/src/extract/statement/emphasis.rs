@@ -126,8 +126,9 @@ impl Reader<'_> {
         let concludes = from == 0 && clauses.len() > 1 && self.is_concluded(pieces);
         let is_pronoun = end == start + 1 && self.is_word(pieces.get(start), &["one"]);
         let is_of = self.is_word(pieces.get(end), &["of"]);
-        ((gives || concludes) && !(is_pronoun && (is_of || !gives)))
-            .then(|| span_of(&pieces[start..end]))
+        let first = self.phrase_start(pieces, start);
+        ((gives || concludes || first < start) && !(is_pronoun && (is_of || !gives)))
+            .then(|| span_of(&pieces[first..end]))
     }
 
     /// Returns whether the word before `pieces` or one of them concludes.
@@ -165,7 +166,9 @@ impl Reader<'_> {
                 && self.is_word(run.first(), &["one"])
                 && !self.is_word(before, &words::COUNTING);
             if is_number(&run[0]) && !is_pronoun {
-                found.push(vec![span_of(run)]);
+                let at = sentence.partition_point(|piece| piece.span.start < run[0].span.start);
+                let first = self.phrase_start(sentence, at);
+                found.push(vec![sentence[first].span.start..span_of(run).end]);
             }
             before = run.last();
         }

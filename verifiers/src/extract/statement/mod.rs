@@ -9,10 +9,13 @@
 //! value. So a statement has several readings, in order: the answer by these rules, the other
 //! values of the sentence from its end on, and the predicate of the sentence in words. See ADR 27.
 
+mod amounts;
 mod checks;
 mod clauses;
 mod described;
 mod emphasis;
+mod hedges;
+mod languages;
 mod listing;
 mod parts;
 mod pieces;
@@ -23,6 +26,8 @@ mod words;
 
 use std::ops::Range;
 
+pub(super) use self::hedges::left_open;
+pub(super) use self::languages::chinese_number;
 pub(super) use self::parts::named_from;
 use self::pieces::{Piece, PieceKind, pieces, with_unit};
 use self::sentences::sentences;
@@ -123,7 +128,13 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
             continue;
         }
         if index == 0 {
-            statement.predicate = reader.whole_predicate(sentence, &clauses);
+            let predicate = reader.whole_predicate(sentence, &clauses);
+            statement.predicate = predicate.or_else(|| reader.chinese_predicate(sentence));
+            if let Some(words) = reader.absence(sentence) {
+                statement.predicate = Some(words);
+                statement.is_rejection = true;
+                break;
+            }
         }
         statement.values = reader.emphasised(sentence, reader.values(&clauses));
         let numbers = reader.number_words(sentence);
@@ -140,6 +151,7 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
             statement.values.splice(0..0, zero.map(|span| vec![span]));
         }
         statement.values.splice(0..0, reader.chance(sentence).map(|span| vec![span]));
+        statement.values = reader.with_amounts(statement.values, sentence);
         statement.values.extend(reader.headed(sentence).map(|span| vec![span]));
         statement.values.extend(reader.region_in_words(sentence).map(|span| vec![span]));
         statement.is_rejection = reader.rejection(sentence).0;
@@ -173,6 +185,9 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
         let equations = reader.equations_of(&statement.values, last);
         statement.values.extend(equations);
         statement.values.extend(reader.counted(last));
+        statement.values.extend(reader.divisibility(last).map(|span| vec![span]));
+        statement.values.extend(reader.letters_of_choices(last));
+        statement.values.splice(0..0, reader.extrema(last));
     }
     let last = statement.values.first().and_then(|reading| reading.last());
     let holds_last = |piece: &Piece| {
@@ -291,6 +306,7 @@ impl<'t> Reader<'t> {
                 {
                     last.pop();
                 }
+                self.without_rejected(&mut found, &groups, from);
                 let kept = groups.into_iter().filter(|group| group[0].start > from).collect();
                 found.push((clause.rank, kept));
                 continue;
@@ -350,22 +366,6 @@ impl<'t> Reader<'t> {
         })
     }
 
-    /// Returns whether a clause says how many there are of what "such" refers to.
-    fn is_sought(&self, clause: &Clause<'_>) -> bool {
-        clause.rank == Rank::Statement
-            && self.is_existential(clause.pieces)
-            && clause.pieces.iter().any(|piece| self.is_word(Some(piece), &["such"]))
-    }
-
-    /// Returns whether a clause says first how many there are: "there are 7 integers".
-    fn is_existential(&self, pieces: &[Piece]) -> bool {
-        let there = pieces.iter().position(|piece| self.is_word(Some(piece), &["there"]));
-        there.is_some_and(|at| {
-            self.is_word(pieces.get(at + 1), &["is", "are", "were", "was", "exist"])
-                && pieces[at + 2..].iter().take(3).any(Piece::is_value)
-        })
-    }
-
     /// Returns the values of a clause; those that a list joins are one.
     fn groups(&self, pieces: &[Piece]) -> Vec<Vec<Range<usize>>> {
         // "positive and not 1"
@@ -383,7 +383,10 @@ impl<'t> Reader<'t> {
         let spans: Vec<(usize, Range<usize>)> = values
             .map(|(index, piece)| {
                 let exact = self.exact_before(pieces, index);
-                (index, exact.unwrap_or_else(|| with_unit(self.text, &self.window, piece)))
+                let span = exact.unwrap_or_else(|| with_unit(self.text, &self.window, piece));
+                let first = self.phrase_start(pieces, index);
+                let is_alone = first == index;
+                (index, if is_alone { span } else { pieces[first].span.start..span.end })
             })
             .collect();
         let mut groups: Vec<Vec<Range<usize>>> = Vec::new();
@@ -509,6 +512,11 @@ impl<'t> Reader<'t> {
                     at += 1;
                 }
                 PieceKind::Word if self.is_word(Some(piece), &words::JOINING) => joins = true,
+                // A word of a script without blanks has a piece for each of its characters.
+                PieceKind::Word if self.joining_characters(piece) > 0 => {
+                    joins = true;
+                    at += self.joining_characters(piece) - 1;
+                }
                 PieceKind::Word if joins && self.is_word(Some(piece), &["when", "if", "where"]) => {
                 }
                 PieceKind::Mark(',' | '，' | '、' | ';') => joins = true,
@@ -526,6 +534,14 @@ impl<'t> Reader<'t> {
             at += 1;
         }
         joins
+    }
+
+    /// Counts the characters of the word for "and" or "or" that begins with `piece`.
+    fn joining_characters(&self, piece: &Piece) -> usize {
+        const WORDS: [&str; 7] = ["または", "又は", "或者", "かつ", "および", "以及", "并且"];
+        let rest = &self.text[piece.span.start..self.window.end];
+        let word = WORDS.iter().find(|word| rest.starts_with(**word));
+        word.map_or(0, |word| word.chars().count())
     }
 
     /// Returns what stands before the equals sign of a formula.

@@ -239,5 +239,7 @@ pub(in crate::extract) fn named_from(line: &str) -> Option<usize> {
         }
         end = start;
     }
-    None
+    let names = maths::extremum_names(line);
+    let (name, _) = names.last()?;
+    (!line[name.end..].contains(|c: char| c.is_numeric())).then_some(name.start)
 }

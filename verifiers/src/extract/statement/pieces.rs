@@ -103,6 +103,12 @@ fn formula(text: &str, at: usize, window: &Range<usize>) -> Option<Piece> {
     if !matches!(rest.first(), Some(b'$' | b'\\')) {
         return None;
     }
+    if let Some(length) = maths::aligned_end(&text[at..window.end]) {
+        return Some(Piece {
+            kind: PieceKind::Formula { is_display: true },
+            span: at..at + length,
+        });
+    }
     let signs: [(&str, &str, bool); 4] =
         [("$$", "$$", true), ("$", "$", false), ("\\(", "\\)", false), ("\\[", "\\]", true)];
     let (open, shut, is_display) =
@@ -260,9 +266,10 @@ fn chemical(text: &str, at: usize, first: char, window: &Range<usize>) -> Option
 /// Returns an amount in several units, `2 hours, 46 minutes and 40 seconds`.
 fn compound(text: &str, at: usize, window: &Range<usize>) -> Option<Range<usize>> {
     /// Units from the largest to the smallest of a kind, without the plural ending.
-    const UNITS: [&str; 16] = [
+    const UNITS: [&str; 28] = [
         "year", "yr", "month", "week", "day", "d", "hour", "hr", "h", "minute", "min", "second",
-        "sec", "s", "foot", "inch",
+        "sec", "s", "foot", "inch", "heure", "seconde", "Stunde", "Stunden", "Minute", "Minuten",
+        "Sekunden", "hora", "minuto", "segundo", "ore", "minuti",
     ];
     let mut rest = &text[at..window.end];
     let mut parts = 0;
@@ -285,7 +292,7 @@ fn compound(text: &str, at: usize, window: &Range<usize>) -> Option<Range<usize>
         parts += 1;
         rest = &unit[letters..];
         end = window.end - rest.len();
-        let joints = [", and ", " and ", ", ", " "];
+        let joints = [", and ", " and ", " et ", " und ", " y ", " e ", ", ", " "];
         let Some(next) = joints.iter().find_map(|joint| rest.strip_prefix(joint)) else {
             break;
         };
@@ -310,6 +317,9 @@ fn bracketed(text: &str, at: usize, window: &Range<usize>) -> Option<Range<usize
     /// The longest such text, in bytes.
     const MAX_BYTES: usize = 48;
     let rest = text[at..window.end].strip_prefix(['(', '[', '⟨'])?;
+    if let Some(end) = nested(&text[at..window.end]) {
+        return Some(at..at + end);
+    }
     let length = rest.find([')', ']', '(', '[', '⟩']).filter(|length| *length < MAX_BYTES)?;
     let inner = &rest[..length];
     let is_numbers = inner.chars().all(|c| tail::is_digit(c) || " ,.-−+±/√π∞".contains(c));
@@ -317,6 +327,29 @@ fn bracketed(text: &str, at: usize, window: &Range<usize>) -> Option<Range<usize
     let has_members = inner.contains(',') && inner.contains(tail::is_digit);
     let end = window.end - rest.len() + length + shut.len_utf8();
     (is_numbers && has_members).then_some(at..end)
+}
+
+/// Returns the length of a matrix as a list of its rows that opens `text`: `[[2, 1], [4, 3]]`.
+fn nested(text: &str) -> Option<usize> {
+    /// The longest such text, in bytes.
+    const MAX_BYTES: usize = 240;
+    let is_number = |c: char| tail::is_digit(c) || " ,.-−+/√π\n".contains(c);
+    let mut depth = 0usize;
+    if !text.starts_with("[[") && !text.starts_with("[ [") {
+        return None;
+    }
+    for (at, c) in text.char_indices().take_while(|(at, _)| *at < MAX_BYTES) {
+        match c {
+            '[' => depth += 1,
+            ']' => depth = depth.checked_sub(1)?,
+            c if is_number(c) => {}
+            _ => return None,
+        }
+        if depth == 0 {
+            return Some(at + 1);
+        }
+    }
+    None
 }
 
 /// Returns whether a letter is a word of its own, in a script without blanks.

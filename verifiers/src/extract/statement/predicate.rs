@@ -11,9 +11,7 @@ impl Reader<'_> {
     /// Returns the letter of "option B is correct" and of "the correct choice is (B)".
     fn choice(&self, pieces: &[Piece]) -> Option<Range<usize>> {
         let words: Vec<&Piece> = pieces.iter().filter(|p| p.kind == PieceKind::Word).collect();
-        let at = words
-            .iter()
-            .position(|word| self.is_word(Some(word), &["option", "choice", "statement"]))?;
+        let at = words.iter().position(|word| self.is_word(Some(word), &words::CHOOSING))?;
         let is_letter = |letter: &&&Piece| {
             let text = &self.text[letter.span.clone()];
             text.len() == 1 && ("A"..="H").contains(&text)
@@ -22,6 +20,10 @@ impl Reader<'_> {
             return words.last().filter(is_letter).map(|letter| letter.span.clone());
         }
         let letter = words.get(at + 1).filter(is_letter)?;
+        // "C'est donc la réponse C"
+        if words.len() == at + 2 && at > 0 {
+            return Some(letter.span.clone());
+        }
         // "Option C – I and III only"
         if at == 0 && words.len() > 2 && !self.is_word(words.get(2).copied(), &words::COPULAS) {
             return Some(letter.span.clone());
@@ -83,6 +85,9 @@ impl Reader<'_> {
         let verb = clause.pieces.iter().position(|piece| is_copula(piece) || is_verb(piece))?;
         let first = verb + usize::from(is_copula(&clause.pieces[verb]));
         let subject = &clause.pieces[..verb];
+        // "Therefore, Bob is the tallest."
+        let commas = subject.iter().take_while(|piece| piece.is_mark(',')).count();
+        let subject = &subject[commas..];
         let rest = &clause.pieces[first..];
         let denies = |pieces: &[Piece]| {
             pieces.iter().any(|piece| self.is_word(Some(piece), &["no", "neither"]))

@@ -213,6 +213,7 @@ pub(super) static CHECKING: WordList = WordList::new(&[
     "fun",
     "incidentally",
     "indeed",
+    "infatti",
     "interesting",
     "interestingly",
     "let",
@@ -226,6 +227,8 @@ pub(super) static CHECKING: WordList = WordList::new(&[
     "verification",
     "verify",
     "verifying",
+    "действительно",
+    "Действительно",
 ]);
 
 /// Nouns whose colon heads a sentence about the answer.
@@ -269,8 +272,14 @@ pub(super) static COPULAS: WordList = WordList::new(&[
     "have",
     "is",
     "it's",
+    "est",
+    "ist",
     "remains",
     "represents",
+    "sind",
+    "sont",
+    "é",
+    "è",
     "was",
 ]);
 
@@ -335,6 +344,48 @@ pub(super) static REJECTED: WordList = WordList::new(&[
 pub(super) static DENYING: WordList =
     WordList::new(&["can't", "cannot", "doesn't", "isn't", "neither", "never", "no", "not"]);
 
+/// Nouns before the letter of a choice.
+pub(super) static CHOOSING: WordList = WordList::new(&[
+    "alternativa",
+    "antwort",
+    "choice",
+    "opción",
+    "option",
+    "opzione",
+    "opção",
+    "respuesta",
+    "resposta",
+    "risposta",
+    "réponse",
+    "statement",
+    "вариант",
+    "ответ",
+]);
+
+/// Words of other languages that deny, and of the set without members.
+pub(super) static DENYING_ABROAD: WordList = WordList::new(&[
+    "aucun",
+    "aucune",
+    "kein",
+    "keine",
+    "leer",
+    "leere",
+    "nenhuma",
+    "nessuna",
+    "ninguna",
+    "no",
+    "non",
+    "não",
+    "pas",
+    "vacío",
+    "vazio",
+    "vide",
+    "vuoto",
+    "не",
+    "нет",
+    "пустое",
+]);
+
 /// Words that say yes or no.
 pub(super) static VERDICTS: WordList = WordList::new(&[
     "yes", "no", "true", "false", "sí", "si", "oui", "non", "ja", "nein", "sim", "não", "да", "Да",
@@ -350,8 +401,40 @@ pub(super) static OPENERS: WordList = WordList::new(&[
 
 /// Words that join the members of a list.
 pub(super) static JOINING: WordList = WordList::new(&[
-    "and", "or", "und", "oder", "et", "ou", "y", "o", "e", "и", "или", "和", "或", "と", "و", "en",
-    "és", "vagy", "lub", "och", "eller", "og", "dan", "atau", "ve", "veya",
+    "أو",
+    "या",
+    "और",
+    "또는",
+    "그리고",
+    "이거나",
+    "hoặc",
+    "và",
+    "and",
+    "or",
+    "und",
+    "oder",
+    "et",
+    "ou",
+    "y",
+    "o",
+    "e",
+    "и",
+    "или",
+    "和",
+    "或",
+    "と",
+    "و",
+    "en",
+    "és",
+    "vagy",
+    "lub",
+    "och",
+    "eller",
+    "og",
+    "dan",
+    "atau",
+    "ve",
+    "veya",
 ]);
 
 /// Words before "that" where what follows is stated: "we see that".

@@ -1,0 +1,613 @@
+//! Other spellings of texts that no grammar reads: the lines of an aligned display, points with a parameter,
+//! independent signs, names of extrema and numerals in other languages, functions in words.
+//!
+//! They are looked for only where a text is unread or mere words, so that they change no other reading.
+
+use std::ops::Range;
+
+use crate::delimiters::unwrapped;
+use crate::numerals;
+
+/// The longest text that is respelled, in bytes.
+const MAX_BYTES: usize = 2000;
+
+/// Returns a text that no grammar reads in a spelling that one may read; `None` if there is none.
+pub(super) fn unread(text: &str) -> Option<String> {
+    let text = unwrapped(text);
+    if text.len() > MAX_BYTES {
+        return None;
+    }
+    aligned(text)
+        .or_else(|| without_tags(text))
+        .or_else(|| without_emphasis(text))
+        .or_else(|| with_constant(text))
+        .or_else(|| parametrised(text))
+        .or_else(|| with_naturals(text))
+        .or_else(|| with_free_signs(text))
+        .or_else(|| signed_points(text))
+        .or_else(|| extrema(text))
+        .or_else(|| words(text))
+}
+
+/// Returns words that state a number or a formula, in digits and symbols: `6天` for `六天`, a root for "the square
+/// root of three".
+pub(super) fn words(text: &str) -> Option<String> {
+    let text = unwrapped(text);
+    if text.len() > MAX_BYTES {
+        return None;
+    }
+    chinese_amount(text).or_else(|| in_symbols(text))
+}
+
+/// Environments of lines that belong together.
+const ALIGNED: [&str; 13] = [
+    "aligned",
+    "align",
+    "align*",
+    "split",
+    "gathered",
+    "gather",
+    "gather*",
+    "eqnarray",
+    "eqnarray*",
+    "equation",
+    "equation*",
+    "multline",
+    "multline*",
+];
+
+/// Returns the end of the environment of aligned lines that opens `text`, in bytes.
+pub fn aligned_end(text: &str) -> Option<usize> {
+    let (name, body) = text.strip_prefix("\\begin{")?.split_once('}')?;
+    let is_known = ALIGNED.contains(&name);
+    let shut = format!("\\end{{{name}}}");
+    let end = body.find(&shut).filter(|_| is_known)?;
+    Some(text.len() - body.len() + end + shut.len())
+}
+
+/// Returns what the lines of an aligned display conclude: the right side that a last line `&= 5` gives, the values
+/// of several letters, or else the last line.
+fn aligned(text: &str) -> Option<String> {
+    let end = aligned_end(text).filter(|end| *end == text.len())?;
+    let inner = &text[..end];
+    let from = inner.find('}')? + 1;
+    let body = &inner[from..inner.rfind("\\end{")?];
+    let rows: Vec<String> = rows(body)
+        .iter()
+        .map(|row| row.replace("\\nonumber", "").replace("\\notag", ""))
+        .map(|row| row.trim().trim_end_matches([',', '.', ';']).trim_end().to_owned())
+        .filter(|row| !row.is_empty())
+        .collect();
+    let (last, before) = rows.split_last()?;
+    if let Some(side) = last.strip_prefix('=') {
+        return Some(side.trim().to_owned());
+    }
+    if last.starts_with("\\approx") || last.starts_with('≈') {
+        let exact = before.last()?;
+        let side = exact.rsplit('=').next().unwrap_or(exact).trim();
+        return Some(format!("{side} {last}"));
+    }
+    let names: Vec<&str> = rows.iter().filter_map(|row| assigned_letter(row)).collect();
+    let is_system =
+        names.len() == rows.len() && (1..names.len()).all(|at| !names[..at].contains(&names[at]));
+    if is_system && rows.len() > 1 {
+        return Some(rows.join(", "));
+    }
+    let arrows = ["\\Rightarrow", "\\implies", "\\iff", "\\Leftrightarrow", "\\therefore"];
+    let bare = arrows.iter().find_map(|arrow| last.strip_prefix(arrow)).unwrap_or(last);
+    Some(bare.trim().to_owned())
+}
+
+/// Returns the letter of `x = 5`, with its index.
+fn assigned_letter(row: &str) -> Option<&str> {
+    let (name, value) = row.split_once('=')?;
+    let name = name.trim();
+    let letters = name.chars().filter(|c| c.is_alphabetic()).count();
+    let is_name = letters == 1 && name.starts_with(char::is_alphabetic) && name.len() <= 6;
+    (is_name && !value.contains('=')).then_some(name)
+}
+
+/// Splits the body of an environment into its rows, without alignment marks and annotations behind `&&`. What
+/// stands in an inner environment stays as it is.
+fn rows(body: &str) -> Vec<String> {
+    let mut rows = vec![String::new()];
+    let (mut depth, mut is_note) = (0usize, false);
+    let mut rest = body;
+    while let Some(first) = rest.chars().next() {
+        let mut length = first.len_utf8();
+        if rest.starts_with("\\begin{") {
+            depth += 1;
+        } else if rest.starts_with("\\end{") {
+            depth = depth.saturating_sub(1);
+        } else if depth == 0 && rest.starts_with("\\\\") {
+            rows.push(String::new());
+            is_note = false;
+            rest = &rest[2..];
+            // `\\[4pt]`
+            let space = rest.strip_prefix('[').and_then(|inner| inner.find(']'));
+            rest = space.map_or(rest, |end| &rest[end + 2..]);
+            continue;
+        } else if depth == 0 && first == '&' {
+            is_note |= rest.starts_with("&&");
+            rest = &rest[1..];
+            continue;
+        } else if first == '\\' {
+            length += rest[1..].chars().next().map_or(0, char::len_utf8);
+        }
+        if !is_note {
+            rows.last_mut().expect("there is a row").push_str(&rest[..length]);
+        }
+        rest = &rest[length..];
+    }
+    rows
+}
+
+/// Returns `text` without the tags of HTML that set it in bold or italics: `<b>42</b>`.
+fn without_tags(text: &str) -> Option<String> {
+    const TAGS: [&str; 8] = ["b", "strong", "i", "em", "u", "mark", "code", "span"];
+    let mut plain = text.to_owned();
+    for tag in TAGS.iter().filter(|tag| text.contains(&format!("</{tag}>"))) {
+        plain = plain.replace(&format!("<{tag}>"), "").replace(&format!("</{tag}>"), "");
+    }
+    (plain.len() < text.len() && !plain.trim().is_empty()).then_some(plain)
+}
+
+/// Returns an amount whose thousands stand in groups as in India, `₹1,00,000`, without the commas. `None` where it
+/// might be a list.
+pub(super) fn indian_groups(text: &str) -> Option<String> {
+    let text = unwrapped(text);
+    let start = text.find(|c: char| c.is_ascii_digit())?;
+    let end = text.rfind(|c: char| c.is_ascii_digit())? + 1;
+    let groups: Vec<&str> = text[start..end].split(',').collect();
+    let [first, middle @ .., last] = groups.as_slice() else {
+        return None;
+    };
+    let are_digits = groups.iter().all(|group| group.bytes().all(|b| b.is_ascii_digit()));
+    let are_groups = (1..=2).contains(&first.len())
+        && !middle.is_empty()
+        && middle.iter().all(|group| group.len() == 2)
+        && last.len() == 3;
+    let is_rupee = text.contains('₹') || text.starts_with("Rs");
+    let is_number = is_rupee || middle.iter().chain([last]).any(|group| group.starts_with('0'));
+    (are_digits && are_groups && is_number).then(|| text.replace(',', ""))
+}
+
+/// Returns `text` without asterisks that set words or values in bold or italics: `$x < 1$ **or** $x > 3$`.
+fn without_emphasis(text: &str) -> Option<String> {
+    if text.contains("**") {
+        let plain = text.replace("**", "");
+        return (!plain.trim().is_empty()).then_some(plain);
+    }
+    let (before, rest) = text.split_once(" *")?;
+    let (word, after) = rest.split_once('*')?;
+    let is_word = word.chars().count() > 1 && word.chars().all(char::is_alphabetic);
+    (is_word && after.starts_with(' ')).then(|| format!("{before} {word}{after}"))
+}
+
+/// Returns an antiderivative whose constant is in words, `+ \text{const.}`, with the usual letter.
+fn with_constant(text: &str) -> Option<String> {
+    let words =
+        ["\\text{const.}", "\\text{const}", "\\mathrm{const}", "\\text{constant}", "const."];
+    let word = words.into_iter().find(|word| text.ends_with(*word))?;
+    let before = text.strip_suffix(word)?.trim_end();
+    before.ends_with('+').then(|| format!("{before} C"))
+}
+
+/// Returns the point and its parameter of `\{(t, 3 - t) : t \in \mathbb{R}\}`.
+fn parametrised(text: &str) -> Option<String> {
+    let inner = text.strip_prefix("\\left").unwrap_or(text);
+    let inner = inner.strip_prefix("\\{").or_else(|| inner.strip_prefix('{'))?.trim_start();
+    let inner = inner.strip_suffix("\\}").or_else(|| inner.strip_suffix('}'))?;
+    let inner = inner.strip_suffix("\\right").unwrap_or(inner).trim();
+    let point = inner.strip_prefix("\\left").unwrap_or(inner);
+    let open = point.strip_prefix('(')?;
+    let shut = open.find(')').filter(|shut| !open[..*shut].contains('('))?;
+    let point = open[..shut].trim_end().trim_end_matches("\\right");
+    let rest = open[shut + 1..].trim_start();
+    let bars =
+        [":", "\\mid", "|", "\\;|\\;", "\\,:\\,", "\\colon", "\\,|\\,", "\\:|\\:", "\\ |\\ "];
+    let domain = bars.iter().find_map(|bar| rest.strip_prefix(bar))?.trim_start();
+    let is_domain = domain.contains("\\in") || domain.contains('∈');
+    let is_plain = !domain.contains(['=', '(', ')']);
+    (is_domain && is_plain && point.contains(',')).then(|| format!("({point}), {domain}"))
+}
+
+/// Returns `n = 3k, k \in \mathbb{N}` for the same with `\mathbb{Z}_{\ge 0}` or `\mathbb{N}_0`.
+fn with_naturals(text: &str) -> Option<String> {
+    let at = text
+        .rfind("\\in")
+        .map(|at| at + 3)
+        .or_else(|| text.rfind('∈').map(|at| at + '∈'.len_utf8()))?;
+    let domain: String =
+        text[at..].chars().filter(|c| !c.is_whitespace() && !"{}$\\".contains(*c)).collect();
+    let domain = domain
+        .replace('ℤ', "mathbbZ")
+        .replace('ℕ', "mathbbN")
+        .replace('≥', "geq")
+        .replace('₀', "_0");
+    let tail = domain.strip_prefix("mathbbZ").or_else(|| domain.strip_prefix("mathbbN"))?;
+    let is_natural = matches!(
+        tail,
+        "_ge0"
+            | "_geq0"
+            | "_geqslant0"
+            | "_>0"
+            | "_ge1"
+            | "_geq1"
+            | "_0"
+            | "^+_0"
+            | "_0^+"
+            | "_+"
+            | "^0"
+    );
+    is_natural.then(|| format!("{}\\mathbb{{N}}", &text[..at]))
+}
+
+/// Returns the points of `(\pm 8, \pm 7), (\pm 4, \pm 1)` with words behind them that say that the signs are
+/// independent: "with all combinations of signs".
+fn with_free_signs(text: &str) -> Option<String> {
+    const NOUNS: [&str; 8] =
+        ["sign", "Vorzeichen", "signes", "signos", "sinais", "segni", "знак", "符号"];
+    const CORRELATED: [&str; 14] = [
+        "same",
+        "equal",
+        "opposite",
+        "correspond",
+        "respective",
+        "gleich",
+        "entgegen",
+        "même",
+        "mêmes",
+        "mismo",
+        "mesmo",
+        "stess",
+        "одинаков",
+        "相同",
+    ];
+    let noun = NOUNS.iter().filter_map(|noun| text.find(noun)).min()?;
+    let cut = text[..noun].rfind(')')? + 1;
+    let (points, remark) = text.split_at(cut);
+    if CORRELATED.iter().any(|word| remark.contains(word)) {
+        return None;
+    }
+    let points = points.replace("\\left", "").replace("\\right", "").replace('±', "\\pm ");
+    expanded(&points, |group, out| {
+        /// Signs of the longest point.
+        const MAX_SIGNS: usize = 4;
+        let parts: Vec<&str> = group.split("\\pm").collect();
+        let signs = parts.len() - 1;
+        if signs > MAX_SIGNS {
+            return None;
+        }
+        for choice in 0..1usize << signs {
+            out.push_str(if choice > 0 { ", " } else { "" });
+            for (place, part) in parts.iter().enumerate() {
+                let is_minus = place > 0 && choice >> (place - 1) & 1 == 1;
+                out.push_str(if is_minus { "-" } else { "" });
+                out.push_str(part);
+            }
+        }
+        Some(signs > 0)
+    })
+}
+
+/// Returns the points of `\pm(8, 7), \pm(4, 1)`: each with its opposite.
+fn signed_points(text: &str) -> Option<String> {
+    let text = text.replace('±', "\\pm").replace("\\pm (", "\\pm(").replace("\\pm\\left(", "\\pm(");
+    if !text.contains("\\pm(") || text.matches("\\pm").count() != text.matches("\\pm(").count() {
+        return None;
+    }
+    let points = text.replace("\\right)", ")").replace("\\pm(", "(\\pm");
+    expanded(&points, |group, out| {
+        let Some(inner) = group.strip_prefix("(\\pm") else {
+            out.push_str(group);
+            return Some(false);
+        };
+        let inner = inner.strip_suffix(')')?;
+        let opposite: Vec<String> = inner.split(',').map(|part| format!("-({part})")).collect();
+        let opposite = opposite.join(",");
+        out.extend(["(", inner, "), (", opposite.as_str(), ")"]);
+        Some(inner.contains(','))
+    })
+}
+
+/// Writes `points` with each bracket as `expand` writes it; `None` where that is `None`, or says of none that it
+/// changed.
+fn expanded(points: &str, expand: impl Fn(&str, &mut String) -> Option<bool>) -> Option<String> {
+    let mut out = String::with_capacity(2 * points.len());
+    let (mut rest, mut is_changed) = (points, false);
+    while let Some(open) = rest.find('(') {
+        let shut = open + rest[open..].find(')')?;
+        out.push_str(&rest[..open]);
+        is_changed |= expand(&rest[open..=shut], &mut out)?;
+        rest = &rest[shut + 1..];
+    }
+    out.push_str(rest);
+    is_changed.then_some(out)
+}
+
+/// Names of extrema, lower case, with the English ones. Longer ones stand before their parts.
+const EXTREMA: &[(&str, &str)] = &[
+    ("наибольшее значение", "maximum"),
+    ("наименьшее значение", "minimum"),
+    ("максимальное значение", "maximum"),
+    ("минимальное значение", "minimum"),
+    ("größter wert", "maximum"),
+    ("kleinster wert", "minimum"),
+    ("größte wert", "maximum"),
+    ("kleinste wert", "minimum"),
+    ("maximaler wert", "maximum"),
+    ("minimaler wert", "minimum"),
+    ("valeur maximale", "maximum"),
+    ("valeur minimale", "minimum"),
+    ("valor máximo", "maximum"),
+    ("valor mínimo", "minimum"),
+    ("valore massimo", "maximum"),
+    ("valore minimo", "minimum"),
+    ("القيمة العظمى", "maximum"),
+    ("القيمة الصغرى", "minimum"),
+    ("अधिकतम मान", "maximum"),
+    ("न्यूनतम मान", "minimum"),
+    ("максимум", "maximum"),
+    ("минимум", "minimum"),
+    ("maximum", "maximum"),
+    ("minimum", "minimum"),
+    ("máximo", "maximum"),
+    ("mínimo", "minimum"),
+    ("massimo", "maximum"),
+    ("minimo", "minimum"),
+    ("最大值", "maximum"),
+    ("最小值", "minimum"),
+    ("最大値", "maximum"),
+    ("最小値", "minimum"),
+    ("极大值", "maximum"),
+    ("极小值", "minimum"),
+    ("최댓값", "maximum"),
+    ("최솟값", "minimum"),
+    ("최대값", "maximum"),
+    ("최소값", "minimum"),
+];
+
+/// Returns the names of extrema in `text`, in any of several languages, with the English ones, in order.
+pub fn extremum_names(text: &str) -> Vec<(Range<usize>, &'static str)> {
+    // Bytes that open letters of other scripts than Latin and Greek.
+    let is_foreign = |b: u8| matches!(b, 0xD0..=0xDB | 0xE0 | 0xE3..=0xED);
+    if !text.contains("nim") && !text.contains("leinste") && !text.bytes().any(is_foreign) {
+        return Vec::new();
+    }
+    let lower = text.to_lowercase();
+    if lower.len() != text.len() {
+        return Vec::new();
+    }
+    let is_spaced =
+        |c: char| c.is_alphabetic() && (c.is_ascii() || ('\u{C0}'..='\u{4FF}').contains(&c));
+    let mut found: Vec<(Range<usize>, &'static str)> = Vec::new();
+    for (name, english) in EXTREMA {
+        for (at, _) in lower.match_indices(*name) {
+            let span = at..at + name.len();
+            let is_whole = !name.starts_with(is_spaced)
+                || !lower[..at].ends_with(is_spaced) && !lower[span.end..].starts_with(is_spaced);
+            let is_new = found.iter().all(|(own, _)| own.end <= at || span.end <= own.start);
+            if is_whole && is_new {
+                found.push((span, *english));
+            }
+        }
+    }
+    found.sort_by_key(|(span, _)| span.start);
+    found
+}
+
+/// Returns `maximum: 18, minimum: -2` for the same in another language: `最大值为18,最小值为$-2$`.
+pub(super) fn extrema(text: &str) -> Option<String> {
+    let text = unwrapped(text);
+    if text.len() > MAX_BYTES {
+        return None;
+    }
+    let names = extremum_names(text);
+    let names_one = |name: &str| names.iter().filter(|(_, own)| *own == name).count() == 1;
+    let opening = &text[..names.first()?.0.start];
+    if !names_one("maximum")
+        || !names_one("minimum")
+        || opening.contains(['$', '\\', '='])
+        || opening.contains(char::is_numeric)
+    {
+        return None;
+    }
+    let ends = names[1..].iter().map(|(span, _)| span.start).chain([text.len()]);
+    let part = |((span, name), end): (&(Range<usize>, &str), usize)| {
+        Some(format!("{name}: {}", value_of_name(&text[span.end..end])?))
+    };
+    let parts: Option<Vec<String>> = names.iter().zip(ends).map(part).collect();
+    Some(parts?.join(", "))
+}
+
+/// Returns the value between a verb and what leads to the next name: `18` of ` ist $18$ und das `.
+fn value_of_name(text: &str) -> Option<&str> {
+    const VERBS: &[&str] = &[
+        "beträgt",
+        "lautet",
+        "ist",
+        "est de",
+        "est",
+        "vaut",
+        "es",
+        "é",
+        "è",
+        "vale",
+        "равно",
+        "равен",
+        "равна",
+        "—",
+        "–",
+        "هي",
+        "है",
+        "为",
+        "是",
+        "は",
+        "が",
+        "은",
+        "는",
+        "이",
+        "가",
+        ":",
+        "：",
+        "=",
+    ];
+    let text = text.trim_start();
+    let verb = VERBS.iter().find_map(|verb| {
+        let rest = text.strip_prefix(verb)?;
+        let ends =
+            !verb.ends_with(|c: char| c.is_ascii_alphabetic()) || rest.starts_with([' ', '$']);
+        ends.then_some(rest)
+    });
+    let mut value = verb.unwrap_or(text).trim();
+    loop {
+        let bare = value.trim_end_matches([',', ';', '.', '，', '、', '；', '。', ' ']);
+        let start = bare
+            .rfind(|c: char| !c.is_alphabetic())
+            .map_or(0, |at| at + bare[at..].chars().next().map_or(1, char::len_utf8));
+        let word = &bare[start..];
+        // The words between two values: "und das", "e il", "和".
+        let is_apart = bare[..start].ends_with([' ', '$', ')']) || !word.is_ascii();
+        let shorter = if !word.is_empty() && is_apart && start > 0 { &bare[..start] } else { bare };
+        if shorter.len() == value.len() {
+            break;
+        }
+        value = shorter;
+    }
+    // Where the value is taken: `-2（在 $x = 1$ 处取得）`.
+    let value = match value.find(['(', '（']) {
+        Some(at) if at > 0 && value.ends_with([')', '）']) && value[at..].contains('=') => {
+            value[..at].trim_end()
+        }
+        Some(_) | None => value,
+    };
+    (!value.is_empty()).then_some(value)
+}
+
+/// Words of Chinese after a number of things, which are no part of it.
+const CLASSIFIERS: &str =
+    "个種种只隻人名条本张棵块辆页题件位组对支枝匹间层盒箱袋杯瓶朵颗把双套株艘架道次";
+
+/// Returns a Chinese numeral with a unit or a classifier in digits: `6天`, `12`.
+fn chinese_amount(text: &str) -> Option<String> {
+    let is_numeral = |c: char| "零〇一二两三四五六七八九十百千万".contains(c);
+    let end = text.find(|c: char| !is_numeral(c)).filter(|end| *end > 0)?;
+    let (numeral, unit) = text.split_at(end);
+    let value = numerals::words(numeral)?;
+    let is_classifier = unit.chars().count() == 1 && unit.chars().all(|c| CLASSIFIERS.contains(c));
+    let is_unit = || crate::measure::is_unit(unit);
+    if is_classifier {
+        return Some(value.to_string());
+    }
+    is_unit().then(|| format!("{value}{unit}"))
+}
+
+/// Returns a function, a quotient or an opposite in words as a formula: "the natural logarithm of 2", "pi over
+/// four", "minus 7".
+fn in_symbols(text: &str) -> Option<String> {
+    const FUNCTIONS: [(&str, &str, &str); 6] = [
+        ("natural logarithm of ", "\\ln\\left(", "\\right)"),
+        ("natural log of ", "\\ln\\left(", "\\right)"),
+        ("common logarithm of ", "\\lg\\left(", "\\right)"),
+        ("square root of ", "\\sqrt{", "}"),
+        ("cube root of ", "\\sqrt[3]{", "}"),
+        ("fourth root of ", "\\sqrt[4]{", "}"),
+    ];
+    let text = text
+        .strip_prefix("\\text{")
+        .and_then(|inner| inner.split_once('}'))
+        .map_or_else(|| text.to_owned(), |(words, rest)| format!("{words}{rest}"));
+    let text = text.strip_prefix("the ").unwrap_or(&text);
+    if let Some((open, inner, shut)) = FUNCTIONS
+        .iter()
+        .find_map(|(words, open, shut)| Some((open, text.strip_prefix(words)?, shut)))
+    {
+        return Some(format!("{open}{}{shut}", argument(inner)?));
+    }
+    if let Some((above, below)) = text.split_once(" over ") {
+        return Some(format!("\\frac{{{}}}{{{}}}", argument(above)?, argument(below)?));
+    }
+    let opposite = text.strip_prefix("minus ").or_else(|| text.strip_prefix("negative "))?;
+    Some(format!("-{}", argument(opposite)?))
+}
+
+/// Returns the argument of a function in words: a number in words, pi, or a formula without words.
+fn argument(text: &str) -> Option<String> {
+    let text = unwrapped(text);
+    if let Some(value) = numerals::words(text) {
+        return Some(value.to_string());
+    }
+    if matches!(text, "pi" | "π") {
+        return Some("\\pi".to_owned());
+    }
+    let is_formula = text.starts_with('\\')
+        || text.split(|c: char| !c.is_alphabetic()).all(|run| run.chars().count() <= 1);
+    (is_formula && !text.is_empty() && !text.contains(' ')).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Option<&str>) {
+        assert_eq!(unread(text).as_deref(), expected, "{text}");
+    }
+
+    #[test]
+    fn aligned_lines_conclude() {
+        check(
+            "\\begin{align*}\nI&=\\frac12\\int\\frac{dx}{x-1}\\\\[4pt]\n&=\\frac12\\ln|x-1|+C.\n\\end{align*}",
+            Some("\\frac12\\ln|x-1|+C"),
+        );
+        check("\\begin{aligned}2x&=10\\\\x&=5\\end{aligned}", Some("x=5"));
+        check("\\begin{aligned}x&=2,\\\\y&=3\\end{aligned}", Some("x=2, y=3"));
+        check("\\begin{eqnarray*}f &=& x\\cdot x\\\\ &=& x^2\\end{eqnarray*}", Some("x^2"));
+        check(
+            "\\begin{align}d&=\\sqrt{2}\\\\&\\approx 1.41 && \\text{rounded}\\end{align}",
+            Some("\\sqrt{2} \\approx 1.41"),
+        );
+        check(
+            "\\begin{align*}A&=B\\\\&=\\begin{pmatrix}1&2\\\\3&4\\end{pmatrix}\\end{align*}",
+            Some("\\begin{pmatrix}1&2\\\\3&4\\end{pmatrix}"),
+        );
+        check("\\begin{tabular}x&=2\\end{tabular}", None);
+        check("\\begin{align}x&=2\\end{align} and more", None);
+    }
+
+    #[test]
+    fn points_have_parameters_and_signs() {
+        check("\\{(t,3-t):t\\in\\mathbb R\\}", Some("(t,3-t), t\\in\\mathbb R"));
+        check(
+            "\\left\\{(t, 3-t) \\mid t\\in\\mathbb{R}\\right\\}",
+            Some("(t, 3-t), t\\in\\mathbb{R}"),
+        );
+        check("\\{(x,y):x+y=3\\}", None);
+        check(
+            "(\\pm8,\\pm7) with all combinations of signs",
+            Some("(8,7), (-8,7), (8,-7), (-8,-7)"),
+        );
+        check("(\\pm8,\\pm7) with equal signs", None);
+        check("\\pm(8,7)", Some("(8,7), (-(8),-(7))"));
+        check("n=3k,\\ k\\in\\mathbb{Z}_{\\ge0}", Some("n=3k,\\ k\\in\\mathbb{N}"));
+        check("n=3k,\\ k\\in\\mathbb{Z}_{7}", None);
+    }
+
+    #[test]
+    fn words_have_symbols() {
+        check("最大值为18,最小值为$-2$", Some("maximum: 18, minimum: $-2$"));
+        check("Maximum ist $18$ und das Minimum ist $-2$", Some("maximum: $18$, minimum: $-2$"));
+        check("最小值为 $-2$(在 $x=1$ 处取得),最大值为 $18$", Some("minimum: $-2$, maximum: $18$"));
+        check("最大值为18", None);
+        check("the natural logarithm of 2", Some("\\ln\\left(2\\right)"));
+        check("square root of three", Some("\\sqrt{3}"));
+        check("pi over four", Some("\\frac{\\pi}{4}"));
+        check("victory over defeat", None);
+        check("the square root of the area", None);
+        check("六天", Some("6天"));
+        check("十二种", Some("12"));
+        check("三角形", None);
+        check("$x<-2$ **or** $x\\ge1$", Some("$x<-2$ or $x\\ge1$"));
+        check("$x<-2$ *oder* $x\\ge1$", Some("$x<-2$ oder $x\\ge1$"));
+    }
+}

@@ -1,0 +1,171 @@
+//! Statements in languages other than English: that there is no solution, named extrema, Chinese numerals.
+
+use std::ops::Range;
+
+use super::super::trim;
+use super::pieces::Piece;
+use super::{Reader, words};
+
+/// Units and words that stand behind a number of things in Chinese, longer ones before their parts.
+const MEASURES: &[&str] = &[
+    "小时",
+    "分钟",
+    "秒钟",
+    "个月",
+    "星期",
+    "千米",
+    "公里",
+    "厘米",
+    "分米",
+    "毫米",
+    "千克",
+    "公斤",
+    "毫升",
+    "平方米",
+    "立方米",
+    "秒",
+    "天",
+    "日",
+    "周",
+    "月",
+    "年",
+    "岁",
+    "米",
+    "克",
+    "吨",
+    "元",
+    "度",
+    "升",
+    "个",
+    "种",
+    "只",
+    "人",
+    "名",
+    "次",
+    "条",
+    "本",
+    "张",
+    "棵",
+    "块",
+    "辆",
+    "页",
+    "题",
+    "件",
+    "位",
+    "组",
+    "对",
+    "支",
+    "枝",
+    "匹",
+    "间",
+    "层",
+    "盒",
+    "箱",
+    "袋",
+    "杯",
+    "瓶",
+    "朵",
+    "颗",
+    "把",
+    "双",
+    "套",
+    "株",
+    "艘",
+    "架",
+    "道",
+    "倍",
+    "枚",
+    "顶",
+];
+
+/// Returns the numeral with its unit or classifier that a Chinese text states last: `六天` of "需要六天完成".
+pub(in crate::extract) fn chinese_number(text: &str, span: &Range<usize>) -> Option<Range<usize>> {
+    let inner = &text[span.clone()];
+    let is_numeral = |c: char| c > '\u{3000}' && "零〇一二两三四五六七八九十百千万".contains(c);
+    // "三次函数" and "二元一次方程" count nothing.
+    let is_term = |rest: &str| {
+        rest.starts_with([
+            '函', '方', '多', '项', '式', '曲', '不', '根', '一', '二', '三', '次', '角',
+        ])
+    };
+    let mut found = None;
+    let mut at = 0;
+    while let Some(start) = inner[at..].find(is_numeral).map(|start| at + start) {
+        let length = inner[start..].find(|c: char| !is_numeral(c)).unwrap_or(inner.len() - start);
+        let end = start + length;
+        let rest = &inner[end..];
+        at = end;
+        let measure = MEASURES.iter().find(|measure| rest.starts_with(**measure));
+        // "一个" is an article as often as a number.
+        let is_article = &inner[start..end] == "一";
+        if let Some(measure) =
+            measure.filter(|measure| !is_article && !is_term(&rest[measure.len()..]))
+        {
+            found = Some(span.start + start..span.start + end + measure.len());
+        }
+    }
+    found
+}
+
+impl Reader<'_> {
+    /// Returns the Chinese numeral of a sentence behind its last value.
+    pub(super) fn chinese_amount(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+        let (first, last) = (sentence.first()?, sentence.last()?);
+        let from = sentence.iter().rfind(|piece| piece.is_value());
+        let from = from.map_or(first.span.start, |value| value.span.end);
+        chinese_number(self.text, &(from..last.span.end))
+    }
+
+    /// Returns the words of a sentence that say that there is no solution, behind its last value.
+    pub(super) fn absence(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+        let (first, last) = (sentence.first()?, sentence.last()?);
+        // Other scripts have no words in the list.
+        let may_deny = |piece: &Piece| {
+            self.is_word(Some(piece), &words::DENYING_ABROAD)
+                || self.word(piece).is_some_and(|word| word.starts_with(|c: char| c > '\u{5FF}'))
+        };
+        if !sentence.iter().any(may_deny) {
+            return None;
+        }
+        let is_value = |piece: &&Piece| {
+            let text = &self.text[piece.span.clone()];
+            piece.is_value() && !text.contains("\\mathbb") && !text.contains(['ℝ', 'ℚ', 'ℤ', 'ℕ'])
+        };
+        let from = sentence.iter().rfind(is_value).map_or(first.span.start, |value| value.span.end);
+        let words = trim::clean(self.text, from..last.span.end);
+        maths::says_no_solution(&self.text[words.clone()]).then_some(words)
+    }
+
+    /// Returns the Chinese predicate behind the last value: `奇函数` of "所以 $f(x)$ 是奇函数".
+    pub(super) fn chinese_predicate(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+        /// Letters of the longest predicate.
+        const MAX_LETTERS: usize = 8;
+        let last = sentence.last()?.span.end;
+        let from = sentence.iter().rfind(|piece| piece.is_value())?.span.end;
+        let said = self.text[from..last].trim_start_matches(['$', ' ']);
+        let words = said.strip_prefix(['是', '为'])?.trim();
+        let is_chinese = |c: char| ('\u{4E00}'..='\u{9FFF}').contains(&c);
+        let is_short = (2..=MAX_LETTERS).contains(&words.chars().count());
+        (is_short && words.chars().all(is_chinese)).then(|| trim::range_in(self.text, words))
+    }
+
+    /// Returns the maximum and the minimum that a sentence names in any language, each with its value: `最小值为
+    /// $-2$`.
+    pub(super) fn extrema(&self, sentence: &[Piece]) -> Option<Vec<Range<usize>>> {
+        let (start, end) = (sentence.first()?.span.start, sentence.last()?.span.end);
+        let names = maths::extremum_names(&self.text[start..end]);
+        let mut found: Vec<(&str, Range<usize>)> = Vec::new();
+        for (index, (name, english)) in names.iter().enumerate() {
+            let until = names.get(index + 1).map_or(end, |(next, _)| start + next.start);
+            let from = start + name.end;
+            let is_inside = |piece: &&Piece| {
+                piece.is_value() && from <= piece.span.start && piece.span.end <= until
+            };
+            if let Some(value) = sentence.iter().find(is_inside) {
+                found.push((*english, start + name.start..value.span.end));
+            }
+        }
+        let is_pair = matches!(found.as_slice(), [(first, _), (second, _)] if first != second);
+        is_pair.then(|| found.into_iter().map(|(_, span)| span).collect())
+    }
+}
