@@ -35,7 +35,8 @@ pub fn unwrapped(text: &str) -> &str {
 fn peel(text: &str) -> &str {
     if let Some(rest) = text.strip_suffix('.') {
         // `3...` is an unfinished decimal and not a sentence.
-        return if rest.ends_with('.') { text } else { rest };
+        let is_delimiter = rest.ends_with("\\right") || rest.ends_with("\\left");
+        return if rest.ends_with('.') || is_delimiter { text } else { rest };
     }
     if let Some(rest) = text.strip_suffix(['。', '।']) {
         return rest;

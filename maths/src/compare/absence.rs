@@ -98,8 +98,8 @@ const OTHERS: [&str; 22] = [
     "अन्य",
 ];
 
-/// Returns whether `text`, in a language other than English, says that there is no solution: "l'équation n'admet
-/// aucune solution réelle".
+/// Returns whether `text` says that there is no solution, in languages other than English: "l'équation n'admet
+/// aucune solution réelle", or that no number satisfies an equation.
 pub fn says_no_solution(text: &str) -> bool {
     /// Bytes between a denial and its noun.
     const MAX_BYTES: usize = 60;
@@ -110,6 +110,10 @@ pub fn says_no_solution(text: &str) -> bool {
     }
     let lower = text.to_lowercase();
     let lower = lower.trim().trim_end_matches(['.', '。', '।', '!', '！', '*', ' ']);
+    // "no real number satisfies the equation"
+    if lower.starts_with("no ") && lower.contains(" satisf") {
+        return true;
+    }
     if OTHERS.iter().any(|word| word_end(lower, word).is_some()) {
         return false;
     }
@@ -160,6 +164,7 @@ mod tests {
             "ليس للمعادلة حلول حقيقية",
             "इस समीकरण का कोई वास्तविक हल नहीं है",
             "Die Lösungsmenge ist leer",
+            "no real number satisfying the equation",
         ] {
             assert!(says_no_solution(text), "{text}");
         }

@@ -11,6 +11,7 @@
 
 mod answer;
 mod explode;
+mod extrema;
 mod lex;
 mod literal;
 mod names;
@@ -29,7 +30,8 @@ use super::measure;
 use super::nuclide;
 use crate::delimiters::unwrapped;
 
-pub use self::respelled::{aligned_end, extremum_names};
+pub use self::extrema::extremum_names;
+pub use self::respelled::aligned_end;
 
 use self::parse::Setting;
 use self::token::{Gap, Lexeme, Token};
@@ -83,7 +85,7 @@ pub fn read_answer(
 ) -> Result<Answer, Unread> {
     // Names of extrema in other languages are one name.
     let may_differ = !text.is_ascii() || text.contains(",0");
-    let other = || respelled::extrema(text).or_else(|| respelled::indian_groups(text));
+    let other = || extrema::extrema(text).or_else(|| respelled::indian_groups(text));
     let other = if may_differ { other() } else { None };
     if let Some(Ok(answer)) = other.map(|other| read_spelling(&other, options, ws)) {
         return Ok(answer);
@@ -238,7 +240,7 @@ const MAX_TIME: usize = 80;
 
 /// Returns a number and its unit in Chinese, `300分钟`.
 fn with_chinese_unit(text: &str, ws: &mut Workspace<'_>) -> Result<Option<Answer>, Unread> {
-    let is_chinese = |c: char| ('\u{4E00}'..='\u{9FFF}').contains(&c);
+    let is_chinese = |c: char| ('\u{4E00}'..='\u{9FFF}').contains(&c) || ('가'..='힣').contains(&c);
     let Some(at) = text.find(is_chinese) else {
         return Ok(None);
     };

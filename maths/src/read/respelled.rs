@@ -1,15 +1,15 @@
 //! Other spellings of texts that no grammar reads: the lines of an aligned display, points with a parameter,
-//! independent signs, names of extrema and numerals in other languages, functions in words.
+//! independent signs, Chinese numerals, functions in words.
 //!
 //! They are looked for only where a text is unread or mere words, so that they change no other reading.
-
-use std::ops::Range;
 
 use crate::delimiters::unwrapped;
 use crate::numerals;
 
+use super::extrema::extrema;
+
 /// The longest text that is respelled, in bytes.
-const MAX_BYTES: usize = 2000;
+pub(super) const MAX_BYTES: usize = 2000;
 
 /// Returns a text that no grammar reads in a spelling that one may read; `None` if there is none.
 pub(super) fn unread(text: &str) -> Option<String> {
@@ -264,6 +264,7 @@ fn with_free_signs(text: &str) -> Option<String> {
         "одинаков",
         "相同",
     ];
+    let text = text.replace("\\(", "").replace("\\)", "").replace('$', "");
     let noun = NOUNS.iter().filter_map(|noun| text.find(noun)).min()?;
     let cut = text[..noun].rfind(')')? + 1;
     let (points, remark) = text.split_at(cut);
@@ -326,165 +327,6 @@ fn expanded(points: &str, expand: impl Fn(&str, &mut String) -> Option<bool>) ->
     is_changed.then_some(out)
 }
 
-/// Names of extrema, lower case, with the English ones. Longer ones stand before their parts.
-const EXTREMA: &[(&str, &str)] = &[
-    ("наибольшее значение", "maximum"),
-    ("наименьшее значение", "minimum"),
-    ("максимальное значение", "maximum"),
-    ("минимальное значение", "minimum"),
-    ("größter wert", "maximum"),
-    ("kleinster wert", "minimum"),
-    ("größte wert", "maximum"),
-    ("kleinste wert", "minimum"),
-    ("maximaler wert", "maximum"),
-    ("minimaler wert", "minimum"),
-    ("valeur maximale", "maximum"),
-    ("valeur minimale", "minimum"),
-    ("valor máximo", "maximum"),
-    ("valor mínimo", "minimum"),
-    ("valore massimo", "maximum"),
-    ("valore minimo", "minimum"),
-    ("القيمة العظمى", "maximum"),
-    ("القيمة الصغرى", "minimum"),
-    ("अधिकतम मान", "maximum"),
-    ("न्यूनतम मान", "minimum"),
-    ("максимум", "maximum"),
-    ("минимум", "minimum"),
-    ("maximum", "maximum"),
-    ("minimum", "minimum"),
-    ("máximo", "maximum"),
-    ("mínimo", "minimum"),
-    ("massimo", "maximum"),
-    ("minimo", "minimum"),
-    ("最大值", "maximum"),
-    ("最小值", "minimum"),
-    ("最大値", "maximum"),
-    ("最小値", "minimum"),
-    ("极大值", "maximum"),
-    ("极小值", "minimum"),
-    ("최댓값", "maximum"),
-    ("최솟값", "minimum"),
-    ("최대값", "maximum"),
-    ("최소값", "minimum"),
-];
-
-/// Returns the names of extrema in `text`, in any of several languages, with the English ones, in order.
-pub fn extremum_names(text: &str) -> Vec<(Range<usize>, &'static str)> {
-    // Bytes that open letters of other scripts than Latin and Greek.
-    let is_foreign = |b: u8| matches!(b, 0xD0..=0xDB | 0xE0 | 0xE3..=0xED);
-    if !text.contains("nim") && !text.contains("leinste") && !text.bytes().any(is_foreign) {
-        return Vec::new();
-    }
-    let lower = text.to_lowercase();
-    if lower.len() != text.len() {
-        return Vec::new();
-    }
-    let is_spaced =
-        |c: char| c.is_alphabetic() && (c.is_ascii() || ('\u{C0}'..='\u{4FF}').contains(&c));
-    let mut found: Vec<(Range<usize>, &'static str)> = Vec::new();
-    for (name, english) in EXTREMA {
-        for (at, _) in lower.match_indices(*name) {
-            let span = at..at + name.len();
-            let is_whole = !name.starts_with(is_spaced)
-                || !lower[..at].ends_with(is_spaced) && !lower[span.end..].starts_with(is_spaced);
-            let is_new = found.iter().all(|(own, _)| own.end <= at || span.end <= own.start);
-            if is_whole && is_new {
-                found.push((span, *english));
-            }
-        }
-    }
-    found.sort_by_key(|(span, _)| span.start);
-    found
-}
-
-/// Returns `maximum: 18, minimum: -2` for the same in another language: `最大值为18,最小值为$-2$`.
-pub(super) fn extrema(text: &str) -> Option<String> {
-    let text = unwrapped(text);
-    if text.len() > MAX_BYTES {
-        return None;
-    }
-    let names = extremum_names(text);
-    let names_one = |name: &str| names.iter().filter(|(_, own)| *own == name).count() == 1;
-    let opening = &text[..names.first()?.0.start];
-    if !names_one("maximum")
-        || !names_one("minimum")
-        || opening.contains(['$', '\\', '='])
-        || opening.contains(char::is_numeric)
-    {
-        return None;
-    }
-    let ends = names[1..].iter().map(|(span, _)| span.start).chain([text.len()]);
-    let part = |((span, name), end): (&(Range<usize>, &str), usize)| {
-        Some(format!("{name}: {}", value_of_name(&text[span.end..end])?))
-    };
-    let parts: Option<Vec<String>> = names.iter().zip(ends).map(part).collect();
-    Some(parts?.join(", "))
-}
-
-/// Returns the value between a verb and what leads to the next name: `18` of ` ist $18$ und das `.
-fn value_of_name(text: &str) -> Option<&str> {
-    const VERBS: &[&str] = &[
-        "beträgt",
-        "lautet",
-        "ist",
-        "est de",
-        "est",
-        "vaut",
-        "es",
-        "é",
-        "è",
-        "vale",
-        "равно",
-        "равен",
-        "равна",
-        "—",
-        "–",
-        "هي",
-        "है",
-        "为",
-        "是",
-        "は",
-        "が",
-        "은",
-        "는",
-        "이",
-        "가",
-        ":",
-        "：",
-        "=",
-    ];
-    let text = text.trim_start();
-    let verb = VERBS.iter().find_map(|verb| {
-        let rest = text.strip_prefix(verb)?;
-        let ends =
-            !verb.ends_with(|c: char| c.is_ascii_alphabetic()) || rest.starts_with([' ', '$']);
-        ends.then_some(rest)
-    });
-    let mut value = verb.unwrap_or(text).trim();
-    loop {
-        let bare = value.trim_end_matches([',', ';', '.', '，', '、', '；', '。', ' ']);
-        let start = bare
-            .rfind(|c: char| !c.is_alphabetic())
-            .map_or(0, |at| at + bare[at..].chars().next().map_or(1, char::len_utf8));
-        let word = &bare[start..];
-        // The words between two values: "und das", "e il", "和".
-        let is_apart = bare[..start].ends_with([' ', '$', ')']) || !word.is_ascii();
-        let shorter = if !word.is_empty() && is_apart && start > 0 { &bare[..start] } else { bare };
-        if shorter.len() == value.len() {
-            break;
-        }
-        value = shorter;
-    }
-    // Where the value is taken: `-2（在 $x = 1$ 处取得）`.
-    let value = match value.find(['(', '（']) {
-        Some(at) if at > 0 && value.ends_with([')', '）']) && value[at..].contains('=') => {
-            value[..at].trim_end()
-        }
-        Some(_) | None => value,
-    };
-    (!value.is_empty()).then_some(value)
-}
-
 /// Words of Chinese after a number of things, which are no part of it.
 const CLASSIFIERS: &str =
     "个種种只隻人名条本张棵块辆页题件位组对支枝匹间层盒箱袋杯瓶朵颗把双套株艘架道次";
@@ -493,6 +335,9 @@ const CLASSIFIERS: &str =
 fn chinese_amount(text: &str) -> Option<String> {
     let is_numeral = |c: char| "零〇一二两三四五六七八九十百千万".contains(c);
     let end = text.find(|c: char| !is_numeral(c)).filter(|end| *end > 0)?;
+    if text.starts_with(['千', '百', '万']) {
+        return None;
+    }
     let (numeral, unit) = text.split_at(end);
     let value = numerals::words(numeral)?;
     let is_classifier = unit.chars().count() == 1 && unit.chars().all(|c| CLASSIFIERS.contains(c));
@@ -527,6 +372,10 @@ fn in_symbols(text: &str) -> Option<String> {
     }
     if let Some((above, below)) = text.split_once(" over ") {
         return Some(format!("\\frac{{{}}}{{{}}}", argument(above)?, argument(below)?));
+    }
+    let multiples = text.strip_prefix("all ").unwrap_or(text).strip_prefix("multiples of ");
+    if let Some(modulus) = multiples.filter(|text| text.bytes().all(|b| b.is_ascii_digit())) {
+        return Some(format!("0 \\pmod{{{modulus}}}"));
     }
     let opposite = text.strip_prefix("minus ").or_else(|| text.strip_prefix("negative "))?;
     Some(format!("-{}", argument(opposite)?))

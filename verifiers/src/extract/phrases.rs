@@ -257,12 +257,12 @@ fn verb(after: &str, adjectives: &[&str], verbs: &[&str]) -> Option<usize> {
 const MAX_LAST_VERB: usize = 200;
 
 /// Verbs that end a sentence, of languages that put them last.
-const LAST_VERBS: [&str; 7] =
-    ["です", "である", "になります", "है", "हैं", "입니다", "이다"];
+const LAST_VERBS: [&str; 7] = ["です", "である", "になります", "है", "हैं", "입니다", "이다"];
 
 /// Returns `sentence` without the verb at its end.
 pub(super) fn without_last_verb(sentence: &str) -> &str {
-    let rest = LAST_VERBS.iter().find_map(|verb| sentence.strip_suffix(verb));
+    let bare = sentence.trim_end_matches(['.', ' ']);
+    let rest = LAST_VERBS.iter().find_map(|verb| bare.strip_suffix(verb));
     rest.map_or(sentence, str::trim_end)
 }
 

@@ -101,6 +101,7 @@ pub(super) fn number_span(text: &str, part: &Range<usize>, token: &Range<usize>)
         return completed(text, part, formula);
     }
     let core = without_exclamation(text, part, undecorated(text, token.clone()));
+    let core = with_quotient_of_units(text, part, core);
     let line = line_around(text, part, &core);
     let line = sentence_around(text, line, &core);
     if is_operand(&text[line.start..core.start], &text[core.end..line.end]) {
@@ -152,6 +153,24 @@ fn dollars_around(text: &str, line: &Range<usize>, digit: usize) -> Option<Range
         at += run.max(1) + usize::from(bytes[at] == b'\\');
     }
     None
+}
+
+/// Returns an amount in a unit in Chinese with the unit that it is divided by: `60千米/小时`.
+fn with_quotient_of_units(text: &str, part: &Range<usize>, core: Range<usize>) -> Range<usize> {
+    /// Characters of the unit below the line.
+    const MAX_LETTERS: usize = 2;
+    let is_chinese = |c: char| ('\u{4E00}'..='\u{9FFF}').contains(&c);
+    let rest = &text[core.end..part.end];
+    let above = rest.chars().take(MAX_LETTERS).take_while(|c| is_chinese(*c));
+    let above: usize = above.map(char::len_utf8).sum();
+    let Some(below) = rest[above..].strip_prefix('/') else {
+        return core;
+    };
+    let length = below.chars().take(MAX_LETTERS).take_while(|c| is_chinese(*c));
+    let length: usize = length.map(char::len_utf8).sum();
+    let end = core.end + above + 1 + length;
+    let is_quotient = text[..core.end + above].ends_with(is_chinese) && length > 0;
+    if is_quotient { core.start..end } else { core }
 }
 
 /// Returns `core` without the exclamation mark of its sentence. In prose a number at the end of a

@@ -79,7 +79,9 @@ pub(super) fn several(text: &str) -> Option<Vec<char>> {
     if text.len() > MAX_BYTES || !may_open_with_label(text) {
         return None;
     }
-    let text = unwrapped(text);
+    // `B \text{ and } D`
+    let plain = text.contains(" \\text{").then(|| text.replace("\\text{", "").replace('}', ""));
+    let text = unwrapped(plain.as_deref().unwrap_or(text));
     let font = FONTS.iter().find_map(|font| text.strip_prefix(font)?.strip_suffix('}'));
     let is_border = |c: char| c.is_whitespace() || ",;&、，()".contains(c);
     let words = font.unwrap_or(text).split(is_border).filter(|word| !word.is_empty());

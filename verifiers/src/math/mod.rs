@@ -126,6 +126,7 @@ impl Math {
         let text = labelled.map_or(text, |found| found.content);
         let before = ws.fuel.used();
         let answer = maths::read_answer(text, self.read_options(), ws).and_then(|answer| {
+            let answer = self.amount_with_comma(text, answer, ws);
             // As much again must be left for the candidate.
             ws.fuel.clone().spend(ws.fuel.used() - spent)?;
             Ok(answer)
@@ -138,6 +139,18 @@ impl Math {
             }
             Err(unread) => Err(report::bad_reference(unread, text, entry)),
         }
+    }
+
+    /// Returns `1,5 h` as one amount, whose comma is a decimal point, where it was read as a list of a number and an
+    /// amount.
+    fn amount_with_comma(&self, text: &str, answer: Answer, ws: &mut Workspace<'_>) -> Answer {
+        let may_be = self.config.policy.repair && answer.is_list() && !answer.are_amounts();
+        if !may_be || !has_decimal_comma(text) {
+            return answer;
+        }
+        let options = ReadOptions { decimal_comma: true, ..self.read_options() };
+        let again = maths::read_answer(text, options, ws);
+        again.ok().filter(Answer::has_unit).unwrap_or(answer)
     }
 
     /// Returns the best verdict that any of `golds` gives the candidate; they are at least one.
@@ -157,7 +170,8 @@ impl Math {
             Candidate::Several { all, .. } => {
                 let last = self.read_candidate(text, ws);
                 // Several marked answers are a list only if the gold answer is one.
-                let is_several = |gold: &ReadGold<'_>| gold.answer.is_list() || gold.answer.is_enclosed();
+                let is_several =
+                    |gold: &ReadGold<'_>| gold.answer.is_list() || gold.answer.is_enclosed();
                 let several = golds.iter().any(is_several);
                 let list = several.then(|| self.read_list(all, ws)).and_then(Result::ok);
                 Candidates { readings: vec![last], own: 1, list }
@@ -304,7 +318,9 @@ impl Math {
         {
             // `3/7 = 0.375` contradicts itself.
             let before = maths::read_answer(before, self.read_options(), ws);
-            if !before.is_ok_and(|before| before.is_value() && !before.is_open(ws)) {
+            let is_number =
+                |before: Answer| before.is_value() && !before.is_open(ws) && !before.has_unit();
+            if !before.is_ok_and(is_number) {
                 answer = maths::read_answer(last, self.read_options(), ws);
             }
         }

@@ -68,9 +68,10 @@ pub(super) fn last_sides(text: &str) -> Option<[&str; 2]> {
     let before = last(chain).map_or(chain, |(at, length)| &chain[at + length..]);
     let is_other = chain.contains(['<', '>', '≤', '≥', '≠', '≈'])
         || chain.ends_with(['!', ':'])
-        || ["\\leq", "\\geq", "\\le ", "\\ge ", "\\ne", "\\approx", "\\text"]
+        || ["\\leq", "\\geq", "\\le ", "\\ge ", "\\ne", "\\approx"]
             .iter()
-            .any(|sign| chain.contains(sign));
+            .any(|sign| chain.contains(sign))
+        || holds_words(chain);
     let counts = |sign: &str| after.matches(sign).count();
     let is_whole = counts("{") == counts("}")
         && counts("(") == counts(")")
@@ -78,4 +79,13 @@ pub(super) fn last_sides(text: &str) -> Option<[&str; 2]> {
         && !after.contains(", ");
     (!is_other && is_whole && !before.trim().is_empty() && !after.is_empty())
         .then_some([before, after])
+}
+
+/// Returns whether `\text{…}` in `text` holds words that are no unit.
+fn holds_words(text: &str) -> bool {
+    let mut inner = text.split("\\text").skip(1);
+    inner.any(|rest| {
+        let words = rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
+        !words.is_some_and(|(words, _)| maths::is_unit(words.trim()))
+    })
 }

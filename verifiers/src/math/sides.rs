@@ -152,7 +152,8 @@ fn amount_of_kind<'r, 'a>(
             && text.starts_with(own[at].text.as_ref())
     };
     let chosen = own.get(at + 1).filter(is_longer).unwrap_or(&own[at]);
-    if !has_unit(chosen) || is_of_kind(chosen) == Some(true) {
+    let are_amounts = chosen.answer.as_ref().is_ok_and(Answer::are_amounts);
+    if !has_unit(chosen) && !are_amounts || is_of_kind(chosen) == Some(true) {
         return chosen;
     }
     own.iter().find(|other| is_of_kind(other) == Some(true)).unwrap_or(chosen)

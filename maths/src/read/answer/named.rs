@@ -180,8 +180,12 @@ impl AnswerReader<'_, '_, '_> {
         let (truth, is_foreign) = match first.token.word()?.to_lowercase().as_str() {
             "yes" | "true" => (true, false),
             "no" | "false" => (false, false),
-            "sí" | "oui" | "ja" | "sim" | "да" | "是" | "是的" | "はい" | "نعم" => (true, true),
-            "nein" | "non" | "não" | "нет" | "否" | "不是" | "いいえ" | "لا" => (false, true),
+            "sí" | "oui" | "ja" | "sim" | "да" | "是" | "是的" | "はい" | "نعم" => {
+                (true, true)
+            }
+            "nein" | "non" | "não" | "нет" | "否" | "不是" | "いいえ" | "لا" => {
+                (false, true)
+            }
             _ => return None,
         };
         let is_verb = |item: &Lexeme<'_>| {

@@ -29,8 +29,6 @@ impl Reader<'_> {
 
     /// Returns a number with the words of its unit, and with the delimiters that stand between.
     fn amount(&self, number: &Range<usize>) -> Option<Range<usize>> {
-        /// Words of the longest unit: `kilometers per hour`, `cubic meters per second`.
-        const MAX_WORDS: usize = 4;
         let is_number = self.text[number.clone()].contains(|c: char| c.is_numeric());
         let after = &self.text[number.end..self.window.end];
         let unit = after.trim_start_matches(['$', '*', '\\', ')']);
@@ -44,22 +42,7 @@ impl Reader<'_> {
         let unit = unit.strip_prefix(' ').filter(|_| is_number && before.ends_with(opening))?;
         let start = number.start - opening.len();
         let from = self.window.end - unit.len();
-        let is_part = |c: char| c.is_alphabetic() || " /²³·-".contains(c);
-        let length = unit.find(|c: char| !is_part(c)).unwrap_or(unit.len());
-        let words = unit[..length].trim_end_matches([' ', '-']);
-        let first = words.split(' ').next().unwrap_or("");
-        let is_adjective = matches!(first, "square" | "cubic" | "квадратных" | "кубических");
-        if !is_adjective && !maths::is_unit_words(first) {
-            return None;
-        }
-        let ends = words.match_indices(' ').map(|(at, _)| at).chain([words.len()]);
-        let ends: Vec<usize> = ends.take(MAX_WORDS).collect();
-        let end = ends.into_iter().rev().find(|end| maths::is_unit_words(&words[..*end]))?;
-        // What follows may make another unit of it: "miles per gallon".
-        let next = words[end..].split(' ').find(|word| !word.is_empty()).unwrap_or("");
-        let is_whole =
-            !["per", "pro", "por", "par", "squared", "cubed", "a", "each"].contains(&next);
-        is_whole.then_some(start..from + end)
+        unit_length(unit).map(|length| start..from + length)
     }
 
     /// Returns the place of the first word of a function, a quotient or an opposite in words whose value
@@ -131,18 +114,54 @@ impl Reader<'_> {
 
     /// Returns the statement that a letter is divisible by a number or a multiple of it.
     pub(super) fn divisibility(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+        // "$n$ must be odd"
+        let last = sentence.iter().rposition(|piece| !matches!(piece.kind, PieceKind::Mark(_)));
+        if let Some(at) = last.filter(|at| self.is_word(sentence.get(*at), &["odd", "even"])) {
+            return self.statement_of_letter(sentence, at, at);
+        }
         let key = sentence.windows(2).rposition(|two| {
             self.is_word(two.first(), &["divisible"]) && self.is_word(two.last(), &["by"])
                 || self.is_word(two.first(), &["multiple", "multiples"])
                     && self.is_word(two.last(), &["of"])
         })?;
-        let number = sentence.get(key + 2).filter(|piece| piece.is_value())?;
+        let number = sentence.get(key + 2).filter(|piece| piece.is_value());
+        number.and_then(|_| self.statement_of_letter(sentence, key, key + 2))
+    }
+
+    /// Returns what is said of the letter before the words at `key`, up to the piece at `last`.
+    fn statement_of_letter(
+        &self,
+        sentence: &[Piece],
+        key: usize,
+        last: usize,
+    ) -> Option<Range<usize>> {
         let is_filler =
             |piece: &&Piece| self.is_word(Some(piece), &["is", "are", "be", "must", "a", "an"]);
         let fillers = sentence[..key].iter().rev().take_while(is_filler).count();
         let letter = &sentence[(key - fillers).checked_sub(1)?];
         let is_letter = letter.kind == PieceKind::Word && letter.span.len() == 1
             || letter.is_value() && self.is_name(letter);
-        (fillers > 0 && is_letter).then_some(letter.span.start..number.span.end)
+        (fillers > 0 && is_letter).then_some(letter.span.start..sentence[last].span.end)
     }
+}
+
+/// Returns the length of the longest unit in words that opens `text`, `kilometers per hour`; `None` where there is
+/// none, or where what follows it makes another unit of it.
+pub(super) fn unit_length(text: &str) -> Option<usize> {
+    /// Words of the longest unit: `cubic meters per second`.
+    const MAX_WORDS: usize = 4;
+    const CHANGING: [&str; 8] = ["per", "pro", "por", "par", "squared", "cubed", "a", "each"];
+    let is_part = |c: char| c.is_alphabetic() || " /²³·-".contains(c);
+    let length = text.find(|c: char| !is_part(c)).unwrap_or(text.len());
+    let words = text[..length].trim_end_matches([' ', '-']);
+    let first = words.split(' ').next().unwrap_or("");
+    let is_adjective = matches!(first, "square" | "cubic" | "квадратных" | "кубических");
+    if !is_adjective && !maths::is_unit_words(first) {
+        return None;
+    }
+    let ends = words.match_indices(' ').map(|(at, _)| at).chain([words.len()]);
+    let ends: Vec<usize> = ends.take(MAX_WORDS).collect();
+    let end = ends.into_iter().rev().find(|end| maths::is_unit_words(&words[..*end]))?;
+    let next = words[end..].split(' ').find(|word| !word.is_empty()).unwrap_or("");
+    (!CHANGING.contains(&next)).then_some(end)
 }

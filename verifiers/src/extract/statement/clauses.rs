@@ -36,6 +36,14 @@ impl Reader<'_> {
                 }
                 PieceKind::Mark(_) | PieceKind::Word if is_inside => None,
                 PieceKind::Mark('–') if !has_value => None,
+                // "2 ; 3 ; 5"
+                PieceKind::Mark(';' | '；')
+                    if at > 0
+                        && sentence[at - 1].kind == PieceKind::Number
+                        && sentence.get(at + 1).is_some_and(|n| n.kind == PieceKind::Number) =>
+                {
+                    None
+                }
                 PieceKind::Mark(';' | '；' | '—' | '–') => {
                     let is_remark = self.is_word(sentence.get(at + 1), &["had"])
                         || has_value && self.is_word(sentence.get(at + 1), &words::ACCOMPANYING)

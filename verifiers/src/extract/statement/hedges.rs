@@ -24,14 +24,19 @@ const AMBIGUOUS: [&str; 10] = [
 ];
 
 /// Returns the values between which `part` leaves the choice open after `answer`, a value that a phrase announced:
-/// "so it is either $1/2$ or $1/3$", or a sentence that calls the question ambiguous and gives two.
+/// "so it is either $1/2$ or $1/3$", "but it could also be $1/3$", or a sentence that calls the question ambiguous
+/// and gives two.
 pub(in crate::extract) fn left_open(
     text: &str,
     part: &Range<usize>,
     answer: &Range<usize>,
 ) -> Option<Vec<Range<usize>>> {
     let window = window(text, part);
-    let may_be = EITHER.iter().chain(&AMBIGUOUS).any(|word| text[window.clone()].contains(word));
+    let may_be = EITHER
+        .iter()
+        .chain(&AMBIGUOUS)
+        .chain(&["could", "might", "may "])
+        .any(|word| text[window.clone()].contains(word));
     if !may_be {
         return None;
     }
@@ -52,6 +57,15 @@ pub(in crate::extract) fn left_open(
             if let Some(open) = open.filter(|open| open.iter().any(is_answer)) {
                 return Some(open.clone());
             }
+        }
+        // "But it could also be $4$."
+        let may_be = sentence.windows(2).any(|two| {
+            reader.is_word(two.first(), &["could", "might", "may"])
+                && reader.is_word(two.last(), &["also", "equally", "instead", "possibly"])
+        });
+        let is_after = sentence.first().is_some_and(|first| first.span.start >= answer.end);
+        if let (true, [group]) = (may_be && is_after && index == 0, groups.as_slice()) {
+            return Some([std::slice::from_ref(answer), group.as_slice()].concat());
         }
         let is_ambiguous = sentence.iter().any(|piece| reader.is_word(Some(piece), &AMBIGUOUS));
         let holds_answer = sentence.last().is_some_and(|last| answer.start < last.span.end);

@@ -83,10 +83,10 @@ pub(in crate::extract) fn chinese_number(text: &str, span: &Range<usize>) -> Opt
     let inner = &text[span.clone()];
     let is_numeral = |c: char| c > '\u{3000}' && "零〇一二两三四五六七八九十百千万".contains(c);
     // "三次函数" and "二元一次方程" count nothing.
-    let is_term = |rest: &str| {
-        rest.starts_with([
-            '函', '方', '多', '项', '式', '曲', '不', '根', '一', '二', '三', '次', '角',
-        ])
+    let is_term = |measure: &str, rest: &str| match measure {
+        "元" => rest.starts_with(['一', '二', '三', '次']),
+        "次" => rest.starts_with(['函', '方', '项', '式', '曲', '多', '根', '幂', '不', '型']),
+        _ => false,
     };
     let mut found = None;
     let mut at = 0;
@@ -98,8 +98,10 @@ pub(in crate::extract) fn chinese_number(text: &str, span: &Range<usize>) -> Opt
         let measure = MEASURES.iter().find(|measure| rest.starts_with(**measure));
         // "一个" is an article as often as a number.
         let is_article = &inner[start..end] == "一";
+        // The "千" of "4000千克".
+        let is_article = is_article || inner[start..].starts_with(['千', '百', '万']);
         if let Some(measure) =
-            measure.filter(|measure| !is_article && !is_term(&rest[measure.len()..]))
+            measure.filter(|measure| !is_article && !is_term(measure, &rest[measure.len()..]))
         {
             found = Some(span.start + start..span.start + end + measure.len());
         }
@@ -118,7 +120,6 @@ impl Reader<'_> {
 
     /// Returns the words of a sentence that say that there is no solution, behind its last value.
     pub(super) fn absence(&self, sentence: &[Piece]) -> Option<Range<usize>> {
-        let (first, last) = (sentence.first()?, sentence.last()?);
         // Other scripts have no words in the list.
         let may_deny = |piece: &Piece| {
             self.is_word(Some(piece), &words::DENYING_ABROAD)
@@ -131,9 +132,21 @@ impl Reader<'_> {
             let text = &self.text[piece.span.clone()];
             piece.is_value() && !text.contains("\\mathbb") && !text.contains(['ℝ', 'ℚ', 'ℤ', 'ℕ'])
         };
-        let from = sentence.iter().rfind(is_value).map_or(first.span.start, |value| value.span.end);
-        let words = trim::clean(self.text, from..last.span.end);
-        maths::says_no_solution(&self.text[words.clone()]).then_some(words)
+        // What follows a reason says nothing of the answer: ", denn $D < 0$".
+        let reason = sentence.iter().position(|piece| {
+            self.is_word(Some(piece), &words::REASONING)
+                || self.text[piece.span.start..].starts_with("因为")
+        });
+        let sentence = &sentence[..reason.filter(|at| *at > 0).unwrap_or(sentence.len())];
+        let from = sentence.iter().rposition(|piece| is_value(&piece)).map_or(0, |last| last + 1);
+        // What is said beside the names of sets of numbers, and behind the head of a line.
+        let mut said = sentence[from..]
+            .split(|piece| piece.is_value() || piece.is_mark(':') || piece.is_mark('：'));
+        said.find_map(|said| {
+            let words = trim::clean(self.text, said.first()?.span.start..said.last()?.span.end);
+            let bare = self.text[words.clone()].trim_matches(['*', '_', ' ']);
+            maths::says_no_solution(bare).then(|| trim::range_in(self.text, bare))
+        })
     }
 
     /// Returns the Chinese predicate behind the last value: `奇函数` of "所以 $f(x)$ 是奇函数".
@@ -161,7 +174,11 @@ impl Reader<'_> {
             let is_inside = |piece: &&Piece| {
                 piece.is_value() && from <= piece.span.start && piece.span.end <= until
             };
-            if let Some(value) = sentence.iter().find(is_inside) {
+            let value = sentence.iter().find(is_inside).filter(|value| {
+                // "a maximum, f = 0" names no value.
+                !self.text[from..value.span.start].contains([',', '，', '(', '（', ')'])
+            });
+            if let Some(value) = value {
                 found.push((*english, start + name.start..value.span.end));
             }
         }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use memchr::memmem;
 
 use super::super::{tail, trim, unmarked};
+use super::amounts::unit_length;
 use super::plain;
 
 /// A piece of a text.
@@ -392,7 +393,11 @@ pub(super) fn with_unit(text: &str, window: &Range<usize>, piece: &Piece) -> Ran
     let halves = ["am", "pm", "a.m", "p.m"];
     let is_half = halves.iter().any(|half| half.eq_ignore_ascii_case(symbol));
     if after.starts_with(' ') && (is_half || maths::is_unit_symbol(symbol)) {
-        return piece.span.start..trim::range_in(text, symbol).end;
+        let span = trim::range_in(text, symbol);
+        // "centímetros cuadrados"
+        let length =
+            if symbol.is_ascii() { None } else { unit_length(&text[span.start..window.end]) };
+        return piece.span.start..length.map_or(span.end, |length| span.start + length);
     }
     value
 }

@@ -31,8 +31,15 @@ impl Reader<'_> {
         let [.., verb, last] = words.as_slice() else {
             return None;
         };
-        let is_true = self.is_word(Some(last), &["correct", "right"]);
-        (is_true && self.is_word(Some(verb), &["is"])).then(|| letter.span.clone())
+        let is_true = self.is_word(
+            Some(last),
+            &[
+                "correct", "right", "richtig", "korrekt", "correcte", "correcta", "corretta",
+                "correta",
+            ],
+        );
+        let is_verb = self.is_word(Some(verb), &["is", "ist", "est", "es", "è", "é"]);
+        (is_true && (is_verb || verb.span == letter.span)).then(|| letter.span.clone())
     }
 
     /// Returns the words that a sentence answers with: its words in bold where they are more than its
@@ -84,6 +91,12 @@ impl Reader<'_> {
         let is_verb = |piece: &Piece| self.is_word(Some(piece), &words::VERBS);
         let verb = clause.pieces.iter().position(|piece| is_copula(piece) || is_verb(piece))?;
         let first = verb + usize::from(is_copula(&clause.pieces[verb]));
+        // "ist also **gleichschenklig**"
+        let is_adverb = |piece: &&Piece| {
+            self.is_word(Some(piece), &["also", "donc", "ainsi", "quindi", "dunque", "portanto"])
+                || self.is_word(Some(piece), &["daher", "somit", "demnach", "thus", "therefore"])
+        };
+        let first = first + clause.pieces[first..].iter().take_while(is_adverb).count();
         let subject = &clause.pieces[..verb];
         // "Therefore, Bob is the tallest."
         let commas = subject.iter().take_while(|piece| piece.is_mark(',')).count();

@@ -38,8 +38,19 @@ pub(super) static CONCLUDING: WordList = WordList::new(&[
 pub(super) static ACCOMPANYING: WordList = WordList::new(&[
     "about",
     "achieved",
+    "alcanzado",
     "alongside",
     "approximately",
+    "aproximadamente",
+    "atteint",
+    "atteinte",
+    "circa",
+    "environ",
+    "erreicht",
+    "etwa",
+    "raggiunto",
+    "ungefähr",
+    "приблизительно",
     "as",
     "assuming",
     "attained",
@@ -360,6 +371,19 @@ pub(super) static CHOOSING: WordList = WordList::new(&[
     "statement",
     "вариант",
     "ответ",
+]);
+
+/// Words of other languages before a reason.
+pub(super) static REASONING: WordList = WordList::new(&[
+    "car",
+    "denn",
+    "perché",
+    "pois",
+    "poiché",
+    "porque",
+    "puisque",
+    "weil",
+    "поскольку",
 ]);
 
 /// Words of other languages that deny, and of the set without members.
