@@ -145,6 +145,17 @@ impl Answer {
         matches!(self.form, AnswerForm::Set(_) | AnswerForm::Tuple(..))
     }
 
+    /// Returns whether the answer is a list whose members have names in words: "maximum 18, minimum -2".
+    pub fn names_members(&self) -> bool {
+        let is_named = |member: &Self| match member.subjects.first() {
+            // Labels of the parts of a question are no names.
+            Some(Subject::Text(name)) => !name.starts_with('('),
+            Some(Subject::Expr(_) | Subject::Several(_)) | None => false,
+        };
+        matches!(&self.form, AnswerForm::List(members)
+            if members.len() > 1 && members.iter().all(is_named))
+    }
+
     /// Returns whether the answer is a list without brackets.
     pub fn is_list(&self) -> bool {
         matches!(self.form, AnswerForm::List(_))

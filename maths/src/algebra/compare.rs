@@ -40,14 +40,46 @@ pub fn compare(
         calculus::with_closed_forms(left, is_zero, ws)?,
         calculus::with_closed_forms(right, is_zero, ws)?,
     );
-    if closed == (left, right) {
-        return by_ladder(left, right, traits, assumptions, ws);
-    }
-    let finding = match at_once(closed.0, closed.1, ws)? {
-        Early::Found(finding) => finding,
-        Early::Open(traits) => by_ladder(closed.0, closed.1, traits, assumptions, ws)?,
+    let finding = if closed == (left, right) {
+        by_ladder(left, right, traits, assumptions, ws)?
+    } else {
+        under_calculus(match at_once(closed.0, closed.1, ws)? {
+            Early::Found(finding) => finding,
+            Early::Open(traits) => by_ladder(closed.0, closed.1, traits, assumptions, ws)?,
+        })
     };
-    Ok(under_calculus(finding))
+    if matches!(finding, Proof::Undecided(_)) && differ_by_enclosure(closed.0, closed.1, ws)? {
+        return Ok(Proof::Different(Rule::Enclosure, None));
+    }
+    Ok(finding)
+}
+
+/// Decides whether two numbers with infinite sums in them certainly differ, by enclosures of these
+/// sums.
+fn differ_by_enclosure(left: Expr, right: Expr, ws: &mut Workspace<'_>) -> Result<bool, Exhausted> {
+    if !ws.is_closed(left)? || !ws.is_closed(right)? {
+        return Ok(false);
+    }
+    let mut ranges = Vec::new();
+    let mut enclosed = |ws: &mut Workspace<'_>, expr: Expr| {
+        ws.replaced(expr, &mut |ws, node| {
+            let Node::Bound(bound) = node else {
+                return Ok(None);
+            };
+            let Some((lower, upper)) = calculus::enclosure(bound, ws)? else {
+                return Ok(None);
+            };
+            // No reader gives this name to a variable.
+            let name = ws.name(&format!("sum {}", ranges.len()));
+            ranges.push((name, lower, upper));
+            ws.intern(Node::Symbol(name)).map(Some)
+        })
+    };
+    let (left, right) = (enclosed(ws, left)?, enclosed(ws, right)?);
+    if ranges.is_empty() {
+        return Ok(false);
+    }
+    interval::differ_within(left, right, &ranges, ws)
 }
 
 /// The result of a first look at two expressions.

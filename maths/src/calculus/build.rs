@@ -24,6 +24,12 @@ pub(super) fn exact_number<'w>(expr: Expr, ws: &'w Workspace<'_>) -> Option<&'w 
     }
 }
 
+/// Returns the integer up to 1000, of either sign, that `expr` is written as.
+pub(super) fn whole_number(expr: Expr, ws: &Workspace<'_>) -> Option<i64> {
+    let value = exact_number(expr, ws).filter(|value| value.is_int())?;
+    i64::try_from(value.numerator()).ok().filter(|value| value.abs() <= 1000)
+}
+
 pub(super) fn is_zero(expr: Expr, ws: &Workspace<'_>) -> bool {
     exact_number(expr, ws).is_some_and(RBig::is_zero)
 }

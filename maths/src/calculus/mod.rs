@@ -16,6 +16,7 @@ mod sum;
 mod terms;
 
 pub(crate) use derivative::derivative;
+pub(crate) use sum::enclosure;
 
 use super::expr::{Binder, Bound, Expr, Node, Workspace};
 use crate::fuel::Exhausted;
@@ -36,7 +37,7 @@ pub(super) fn closed(
 ) -> Result<Option<Expr>, Exhausted> {
     ws.fuel.spend(4)?;
     match bound.binder {
-        Binder::Sum | Binder::Product => sum::closed(bound, ws),
+        Binder::Sum | Binder::Product => sum::closed(bound, is_zero, ws),
         Binder::Integral => integral::closed(bound, ws),
         Binder::Limit(direction) => limit::closed(bound, direction, is_zero, ws),
         Binder::Derivative(order) => derivative::closed(bound, order, ws),

@@ -1,3 +1,5 @@
+use dashu::rational::RBig;
+
 use super::closed;
 use super::derivative::derivative;
 use crate::algebra;
@@ -62,6 +64,114 @@ fn sums_and_products_have_values() {
     product("(+ 1 (^ x -1))", "1", "9", "10");
     product("(* 2 x)", "1", "n", "(* (^ 2 n) (factorial n))");
     product("x", "4", "3", "1");
+}
+
+#[test]
+fn series_have_closed_forms() {
+    let sum = |body, from, expected| check(Binder::Sum, body, from, "oo", expected);
+    // Telescoping, and partial fractions with other steps.
+    sum("(^ (* x (+ x 1)) -1)", "1", "1");
+    sum("(+ (^ x -1) (* -1 (^ (+ x 1) -1)))", "1", "1");
+    sum("(^ (* x (+ x 2)) -1)", "1", "3/4");
+    sum("(^ (* x (+ x 1) (+ x 2)) -1)", "1", "1/4");
+    sum("(^ (+ (* 4 (^ x 2)) -1) -1)", "1", "1/2");
+    sum("(* (+ (* 2 x) 1) (^ x -2) (^ (+ x 1) -2))", "1", "1");
+    sum("(^ (* (^ x 2) (+ x 1)) -1)", "1", "(+ (* 1/6 (^ pi 2)) -1)");
+    sum("(^ (* x (+ (* 2 x) -1)) -1)", "1", "(* 2 (ln 2))");
+    sum("(^ (* (+ (* 3 x) 1) (+ (* 3 x) 2)) -1)", "0", "(* 1/9 pi (^ 3 1/2))");
+    sum("(^ (+ (* 2 x) -1) -2)", "1", "(* 1/8 (^ pi 2))");
+    sum("(^ x -4)", "3", "(+ -17/16 (* 1/90 (^ pi 4)))");
+    sum("(+ (^ (+ (* 4 x) 1) -1) (* -1 (^ (+ (* 4 x) 3) -1)))", "0", "(* 1/4 pi)");
+    // Signs in turn.
+    sum("(* (^ -1 x) (^ (+ (* 2 x) 1) -1))", "0", "(* 1/4 pi)");
+    sum("(* (^ -1 x) (^ (+ (* 2 x) 1) -3))", "0", "(* 1/32 (^ pi 3))");
+    sum("(* (^ -1 (+ x 1)) (^ x -2))", "1", "(* 1/12 (^ pi 2))");
+    sum("(* (^ -1 x) (^ (+ x 1) -1))", "0", "(ln 2)");
+    sum("(* (^ -1 x) (^ (+ (* 3 x) 1) -1))", "0", "(+ (* 1/9 pi (^ 3 1/2)) (* 1/3 (ln 2)))");
+    sum("(* (^ -1 (+ x 1)) (^ (* x (+ x 1)) -1))", "1", "(+ (* 2 (ln 2)) -1)");
+    // Powers.
+    sum("(* (^ x 3) (^ 1/2 x))", "1", "26");
+    sum("(* (+ (* 2 x) 1) (^ 1/3 x))", "2", "1");
+    sum("(* (^ 1/2 x) (^ (* x (+ x 1)) -1))", "1", "(+ 1 (* -1 (ln 2)))");
+    sum("(* (^ -1/3 x) (^ (+ (* 2 x) 1) -1))", "0", "(* 1/6 pi (^ 3 1/2))");
+    sum("(* (^ 1/4 x) (^ (+ (* 2 x) 1) -1))", "0", "(ln 3)");
+    // Factorials.
+    sum("(^ (factorial x) -1)", "0", "e");
+    sum("(^ (factorial x) -1)", "2", "(+ e -2)");
+    sum("(* (^ y x) (^ (factorial x) -1))", "0", "(^ e y)");
+    sum("(* (^ x 2) (^ (factorial x) -1))", "0", "(* 2 e)");
+    sum("(* x (^ (factorial (+ x 1)) -1))", "1", "1");
+    sum("(^ (* (+ x 2) (factorial x)) -1)", "0", "1");
+    sum("(* (^ -1 x) (^ (factorial (* 2 x)) -1))", "0", "(cos 1)");
+    sum("(* (^ -1 x) (^ y (+ (* 2 x) 1)) (^ (factorial (+ (* 2 x) 1)) -1))", "0", "(sin y)");
+    sum("(* (factorial x) (^ (factorial (+ x 2)) -1))", "0", "1");
+    // Inverse tangents and logarithms.
+    sum("(atan (^ (+ (^ x 2) x 1) -1))", "1", "(* 1/4 pi)");
+    sum("(atan (* 2 (^ x -2)))", "1", "(* 3/4 pi)");
+    sum("(atan (* 1/2 (^ x -2)))", "1", "(* 1/4 pi)");
+    sum("(ln (+ 1 (* -1 (^ x -2))))", "2", "(* -1 (ln 2))");
+    // Without a closed form of ours, without a value, and with a term that has none.
+    sum("(^ x -3)", "1", "-");
+    sum("(* (^ -1 x) (^ (+ (* 2 x) 1) -2))", "0", "-");
+    sum("(^ (+ (^ x 2) 1) -1)", "1", "-");
+    sum("(^ x -1)", "2", "-");
+    sum("(* x (^ (+ x 1) -1))", "1", "-");
+    sum("(* (^ -1 x) x (^ (+ x 1) -1))", "1", "-");
+    sum("(^ (* x (+ x 1)) -1)", "0", "-");
+    sum("(^ (* (+ x -3) (+ x -2)) -1)", "1", "-");
+    sum("(atan (^ (+ (^ x 2) x 2) -1))", "1", "-");
+}
+
+#[test]
+fn sums_up_to_a_symbol_cancel() {
+    let sum = |body, from, expected| check(Binder::Sum, body, from, "n", expected);
+    sum("(^ (* x (+ x 1)) -1)", "1", "(+ 1 (* -1 (^ (+ n 1) -1)))");
+    sum("(^ (+ (* 4 (^ x 2)) -1) -1)", "1", "(* n (^ (+ (* 2 n) 1) -1))");
+    sum("(* x (factorial x))", "1", "(+ (factorial (+ n 1)) -1)");
+    sum("(* x (^ (factorial (+ x 1)) -1))", "1", "(+ 1 (* -1 (^ (factorial (+ n 1)) -1)))");
+    sum("(+ (^ (+ x 1) 1/2) (* -1 (^ x 1/2)))", "1", "(+ (^ (+ n 1) 1/2) -1)");
+    sum("(ln (+ 1 (^ x -1)))", "1", "(ln (+ n 1))");
+    sum("(atan (^ (+ (^ x 2) x 1) -1))", "1", "(+ (atan (+ n 1)) (* -1/4 pi))");
+    sum("(binomial n x)", "0", "(^ 2 n)");
+    sum("(binomial n x)", "1", "(+ (^ 2 n) -1)");
+    sum("(* x (binomial n x))", "0", "(* n (^ 2 (+ n -1)))");
+    sum("(* (^ x 2) (binomial n x))", "0", "(* n (+ n 1) (^ 2 (+ n -2)))");
+    sum("(* (^ 2 x) (binomial n x))", "0", "(^ 3 n)");
+    sum("(^ (binomial n x) 2)", "0", "(binomial (* 2 n) n)");
+    sum("(^ x -1)", "1", "-");
+    sum("(* (^ -1 x) (binomial n x))", "0", "-");
+    let product = |body, from, to, expected| check(Binder::Product, body, from, to, expected);
+    product("(+ 1 (* -1 (^ x -2)))", "2", "oo", "1/2");
+    product("(+ 1 (* -1 (^ x -2)))", "2", "n", "(* 1/2 (+ n 1) (^ n -1))");
+    product("(+ 1 (^ x -1))", "1", "n", "(+ n 1)");
+    product("(+ 1 (^ x -1))", "1", "oo", "-");
+    product("(+ 1 (* -1 (^ x -1)))", "1", "oo", "-");
+    product("(* 2 (+ x 1) (^ x -1))", "1", "n", "(* (^ 2 n) (+ n 1))");
+}
+
+#[test]
+fn series_lie_in_their_enclosures() {
+    // The sum lies between `known` and the next number of ten decimals.
+    let check = |body: &str, from: &str, known: i64, width: &str| {
+        let mut fuel = Fuel::new(2_000_000);
+        let ws = &mut Workspace::new(&mut fuel);
+        let variable = ws.name("x");
+        let (body, to) = (read_expr(body, ws), read_expr("oo", ws));
+        let from = read_expr(from, ws);
+        let bound = Bound { binder: Binder::Sum, variable, from: Some(from), to: Some(to), body };
+        let (lower, upper) =
+            super::enclosure(&bound, ws).expect("there is fuel").expect("it has an enclosure");
+        let number = |text: &str| RBig::from_str_radix(text, 10).expect("a number");
+        let unit = number("1/10000000000");
+        let known = RBig::from(known) * &unit;
+        assert!(lower < &known + unit && known < upper, "{bound:?}: {lower} to {upper}");
+        assert!(&upper - &lower < number(width), "{bound:?}: {lower} to {upper}");
+    };
+    check("(^ x -3)", "1", 12_020_569_031, "1/100000");
+    check("(^ (+ (^ x 2) 1) -1)", "1", 10_766_740_474, "1/100");
+    check("(* (^ -1 x) (^ (+ (* 2 x) 1) -2))", "0", 9_159_655_941, "1/1000");
+    check("(* (^ 1/2 x) (^ x -2))", "1", 5_822_405_264, "1/1000000");
+    check("(^ (* (+ x 1) (factorial x)) -1)", "0", 17_182_818_284, "1/1000000");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use dashu::rational::RBig;
 
 use crate::algebra;
 use crate::answer::{Answer, AnswerForm, Region, Subject};
-use crate::expr::{Expr, Node, Workspace};
+use crate::expr::{Expr, Name, Node, Workspace};
 use crate::fuel::Exhausted;
 
 use super::{text_compare, vector};
@@ -92,6 +92,8 @@ pub fn are_alike(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool 
             matches!(&member.form, AnswerForm::Tuple(_, ends) if ends.len() == 2)
                 || kind(&member.form) == Kind::Region
         }),
+        // `0.6 < 2/3 < 0.7` lists numbers in their order.
+        (Kind::Several, Kind::Region) => is_order_of_numbers(candidate, ws),
         (Kind::Point, Kind::Several) => is_named(candidate),
         // `4i + 4j + 2k`
         (Kind::Point, Kind::Amount) => {
@@ -113,7 +115,11 @@ pub fn are_alike(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool 
             // `\int … = F + C` gives an antiderivative.
             let is_integral = matches!(candidate.form, AnswerForm::Equation(left, _)
                 if matches!(ws.node(left), Node::Bound(_)));
-            gold.is_open(ws) && (gold.is_named() || is_integral)
+            // `x^2 - 5x + 6 = (x - 2)(x - 3)` may compute its right side.
+            let own = variables_of(gold, ws);
+            let may_compute = matches!(candidate.form, AnswerForm::Equation(left, right)
+                if algebra::variables(left, ws) == own && algebra::variables(right, ws) == own);
+            gold.is_open(ws) && (gold.is_named() || is_integral || may_compute)
         }
         // "48.04 to 51.96"
         // A formula in variables is no number.
@@ -147,6 +153,23 @@ fn is_family(answer: &Answer) -> bool {
         matches!(&member.form, AnswerForm::Region(Region::Integers | Region::Naturals))
     };
     matches!(&answer.form, AnswerForm::List(members) if members.iter().any(is_integers))
+}
+
+fn variables_of(answer: &Answer, ws: &Workspace<'_>) -> Vec<Name> {
+    if let AnswerForm::Value(value) = &answer.form {
+        algebra::variables(value.expr, ws)
+    } else {
+        Vec::new()
+    }
+}
+
+/// Returns whether an answer states the order of three numbers or more.
+fn is_order_of_numbers(answer: &Answer, ws: &Workspace<'_>) -> bool {
+    let AnswerForm::Inequality(chain) = &answer.form else {
+        return false;
+    };
+    let mut sides = std::iter::once(chain.first).chain(chain.rest.iter().map(|(_, side)| *side));
+    chain.rest.len() > 1 && sides.all(|side| algebra::variables(side, ws).is_empty())
 }
 
 /// Returns whether the members of a list are values of several letters: `a = 5, b = 12`.

@@ -30,9 +30,11 @@ use dashu::base::BitTest as _;
 use super::algebra;
 use super::answer::{Answer, AnswerForm, Region, Subject, Value};
 use super::calendar::Clock;
+use super::change;
 use super::chemistry;
 use super::expr::{Expr, Function, Node, Workspace};
 use super::interval::{self, Separation};
+use super::logic;
 use super::nuclide;
 use super::policy::Policy;
 use super::proof::{Assumptions, Doubt, Proof};
@@ -104,6 +106,12 @@ impl Comparer<'_, '_> {
             return Ok(Comparison::equal("element_equal"));
         }
         if text_compare::may_be_words(&gold.form, &candidate.form) {
+            if logic::are_same(texts.gold, texts.candidate) {
+                return Ok(Comparison::equal("formula_equal"));
+            }
+            if change::are_same(texts.gold, texts.candidate) {
+                return Ok(Comparison::equal("text_equal"));
+            }
             return Ok(text_compare::compare(texts, self.ws.fuel)?.unwrap_or(outcome));
         }
         Ok(outcome)
@@ -383,7 +391,7 @@ impl Comparer<'_, '_> {
         match finding {
             Proof::Undecided(doubt)
                 if doubt != Doubt::LikelyEqual
-                    && (doubt == Doubt::Costly || !self.is_beyond_means(candidate)?)
+                    && (doubt == Doubt::Costly || !self.is_beyond_means(gold, candidate)?)
                     && self.is_plain(gold)? =>
             {
                 Ok(Comparison::incomparable(blame(doubt)))
@@ -393,8 +401,9 @@ impl Comparer<'_, '_> {
     }
 
     /// Whether an expression may have a value although no rule here finds one: sums, integrals and
-    /// limits without a closed form, and numbers too large to write down.
-    fn is_beyond_means(&mut self, expr: Expr) -> Result<bool, Exhausted> {
+    /// limits without a closed form, in no other variables than the gold answer's, and numbers too large
+    /// to write down.
+    fn is_beyond_means(&mut self, gold: Expr, expr: Expr) -> Result<bool, Exhausted> {
         let mut towers = Vec::new();
         let has_bound = self.ws.any(expr, &mut |node| {
             if let Node::Power(_, exponent) = node {
@@ -413,8 +422,13 @@ impl Comparer<'_, '_> {
             | Node::Apply(..)
             | Node::Bound(_) => false,
         };
-        if has_bound && self.ws.is_closed(expr)? {
-            return Ok(true);
+        let has_unknown =
+            has_bound && self.ws.any(expr, &mut |node| matches!(node, Node::Apply(..)))?;
+        if has_bound && !has_unknown {
+            let known = algebra::variables(gold, self.ws);
+            if algebra::variables(expr, self.ws).iter().all(|name| known.contains(name)) {
+                return Ok(true);
+            }
         }
         for exponent in towers {
             if self.ws.is_closed(exponent)? && self.ws.any(exponent, &mut |node| is_large(node))? {

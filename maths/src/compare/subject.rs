@@ -75,6 +75,12 @@ pub(super) fn relate(ws: &Workspace<'_>, gold: &Answer, candidate: &Answer) -> R
     {
         return Relation::Same;
     }
+    // `x = 3` may be any of the roots `x_1 = 3, x_2 = 5`.
+    if let ([(indexed, false)], [(only, false)]) = (own.as_slice(), other.as_slice())
+        && is_index_of(indexed, only)
+    {
+        return Relation::Same;
+    }
     let is_shared = own.iter().any(|n| other.iter().any(|m| key(n) == key(m)));
     if is_shared { Relation::Same } else { Relation::Conflict }
 }

@@ -96,10 +96,10 @@ pub(super) fn compare(
 /// Returns whether a candidate says of the gold answer's words only where, of what or why: "an ellipse centred
 /// at the origin".
 fn is_qualified(gold: &str, candidate: &str) -> bool {
-    const QUALIFYING: [&str; 22] = [
+    const QUALIFYING: [&str; 23] = [
         "along", "as", "at", "because", "by", "centered", "centred", "for", "from", "given",
-        "having", "in", "of", "on", "over", "since", "that", "under", "when", "where", "which",
-        "with",
+        "having", "in", "of", "on", "over", "since", "that", "to", "under", "when", "where",
+        "which", "with",
     ];
     const DENYING: [&str; 10] =
         ["but", "cannot", "except", "if", "neither", "never", "no", "not", "only", "unless"];
@@ -107,6 +107,9 @@ fn is_qualified(gold: &str, candidate: &str) -> bool {
     let Some(rest) = candidate.strip_prefix(gold).filter(|_| is_word) else {
         return false;
     };
+    // "a saddle point of f" for "saddle"
+    let class = CLASSES.iter().find_map(|noun| rest.strip_prefix(' ')?.strip_prefix(noun));
+    let rest = class.unwrap_or(rest);
     let mut words = rest.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     rest.starts_with([' ', ','])
         && words.clone().next().is_some_and(|first| QUALIFYING.contains(&first))
@@ -130,6 +133,8 @@ pub(super) fn words(text: &str) -> String {
     };
     let words =
         words.strip_prefix("it's ").or_else(|| words.strip_prefix("it is ")).unwrap_or(&words);
+    // "it doubles"
+    let words = words.strip_prefix("it ").filter(|rest| !rest.contains(' ')).unwrap_or(words);
     let articles = ["a ", "an ", "the ", "all "];
     let bare = articles.into_iter().find_map(|article| words.strip_prefix(article));
     let bare = bare.filter(is_noun).unwrap_or(words);
@@ -145,8 +150,13 @@ pub(super) fn words(text: &str) -> String {
     let noun = CLASSES.iter().find_map(|noun| bare.strip_suffix(noun)?.strip_suffix(' '));
     let bare = noun.unwrap_or(bare);
     // "原方程无解": the equation has no solution.
-    if bare.ends_with("无解") && !bare.contains("实数") {
+    if bare.ends_with("无解") {
         return "no solution".to_owned();
+    }
+    // "has infinitely many solutions"
+    let bare = bare.strip_prefix("has ").filter(|rest| !rest.is_empty()).unwrap_or(bare);
+    if let Some(meant) = wordings::without_end(bare) {
+        return meant.to_owned();
     }
     if says_nothing_exists(bare) {
         return "does not exist".to_owned();

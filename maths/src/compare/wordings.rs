@@ -1,7 +1,7 @@
 //! Wordings of one answer in words, of several languages.
 
 /// Each wording, case folded, with the one that stands for all.
-pub(super) const WORDINGS: [(&str, &str); 164] = [
+pub(super) const WORDINGS: &[(&str, &str)] = &[
     ("dne", "does not exist"),
     ("d.n.e", "does not exist"),
     ("doesn't exist", "does not exist"),
@@ -13,21 +13,27 @@ pub(super) const WORDINGS: [(&str, &str); 164] = [
     ("there exists no solution", "no solution"),
     ("no solution exists", "no solution"),
     ("no solutions exist", "no solution"),
-    ("has no solution", "no solution"),
-    ("has no solutions", "no solution"),
     ("empty set", "no solution"),
     ("\\emptyset", "no solution"),
     ("\\varnothing", "no solution"),
     ("∅", "no solution"),
     ("\\{\\}", "no solution"),
-    ("no real solutions", "no real solution"),
-    ("there is no real solution", "no real solution"),
-    ("there are no real solutions", "no real solution"),
-    ("no real solution exists", "no real solution"),
-    ("no real solutions exist", "no real solution"),
-    ("has no real solutions", "no real solution"),
-    ("no real roots", "no real root"),
-    ("there are no real roots", "no real root"),
+    ("no real solution", "no solution"),
+    ("no real solutions", "no solution"),
+    ("there is no real solution", "no solution"),
+    ("there are no real solutions", "no solution"),
+    ("no real solution exists", "no solution"),
+    ("no real solutions exist", "no solution"),
+    ("no real root", "no solution"),
+    ("no real roots", "no solution"),
+    ("solution set is empty", "no solution"),
+    ("empty", "no solution"),
+    ("none", "no solution"),
+    ("unique solution", "exactly one solution"),
+    ("one solution", "exactly one solution"),
+    ("only one solution", "exactly one solution"),
+    ("precisely one solution", "exactly one solution"),
+    ("there are no real roots", "no solution"),
     ("无解", "no solution"),
     ("無解", "no solution"),
     ("没有解", "no solution"),
@@ -46,11 +52,11 @@ pub(super) const WORDINGS: [(&str, &str); 164] = [
     ("nessuna soluzione", "no solution"),
     ("لا يوجد حل", "no solution"),
     ("कोई हल नहीं", "no solution"),
-    ("无实数解", "no real solution"),
-    ("keine reelle lösung", "no real solution"),
-    ("pas de solution réelle", "no real solution"),
-    ("no hay solución real", "no real solution"),
-    ("нет действительных решений", "no real solution"),
+    ("无实数解", "no solution"),
+    ("keine reelle lösung", "no solution"),
+    ("pas de solution réelle", "no solution"),
+    ("no hay solución real", "no solution"),
+    ("нет действительных решений", "no solution"),
     ("不存在", "does not exist"),
     ("existiert nicht", "does not exist"),
     ("n'existe pas", "does not exist"),
@@ -154,8 +160,6 @@ pub(super) const WORDINGS: [(&str, &str); 164] = [
     ("is convergent", "converges"),
     ("divergent", "diverges"),
     ("is divergent", "diverges"),
-    ("it diverges", "diverges"),
-    ("it converges", "converges"),
     ("neither even nor odd", "neither"),
     ("conditionally convergent", "converges conditionally"),
     ("conditional convergence", "converges conditionally"),
@@ -166,7 +170,81 @@ pub(super) const WORDINGS: [(&str, &str); 164] = [
     ("uniformly convergent", "converges uniformly"),
     ("pointwise convergent", "converges pointwise"),
     ("undefined", "does not exist"),
+    ("infinite", "infinitely many"),
+    ("an infinite number", "infinitely many"),
+    ("infinite number", "infinitely many"),
+    ("\\infty", "infinitely many"),
+    ("∞", "infinitely many"),
+    ("无穷多", "infinitely many"),
+    ("无穷多个", "infinitely many"),
+    ("无穷多解", "infinitely many"),
+    ("无穷多个解", "infinitely many"),
+    ("有无穷多解", "infinitely many"),
+    ("有无穷多个解", "infinitely many"),
+    ("无数个", "infinitely many"),
+    ("无数解", "infinitely many"),
+    ("无数个解", "infinitely many"),
+    ("無数", "infinitely many"),
+    ("無数にある", "infinitely many"),
+    ("unendlich viele", "infinitely many"),
+    ("unendlich viele lösungen", "infinitely many"),
+    ("une infinité", "infinitely many"),
+    ("une infinité de solutions", "infinitely many"),
+    ("infinité de solutions", "infinitely many"),
+    ("infinitas", "infinitely many"),
+    ("infinitas soluciones", "infinitely many"),
+    ("infinitas soluções", "infinitely many"),
+    ("infinidad de soluciones", "infinitely many"),
+    ("infinite soluzioni", "infinitely many"),
+    ("бесконечно много", "infinitely many"),
+    ("бесконечно много решений", "infinitely many"),
+    ("عدد لا نهائي من الحلول", "infinitely many"),
+    ("अनंत", "infinitely many"),
+    ("अनंत हल", "infinitely many"),
+    ("doubles", "is doubled"),
+    ("double", "is doubled"),
+    ("doubled", "is doubled"),
+    ("gets doubled", "is doubled"),
+    ("becomes twice as large", "is doubled"),
+    ("twice as large", "is doubled"),
+    ("triples", "is tripled"),
+    ("triple", "is tripled"),
+    ("tripled", "is tripled"),
+    ("three times as large", "is tripled"),
+    ("quadruples", "is quadrupled"),
+    ("quadruple", "is quadrupled"),
+    ("quadrupled", "is quadrupled"),
+    ("four times as large", "is quadrupled"),
+    ("halves", "is halved"),
+    ("halved", "is halved"),
+    ("half", "is halved"),
+    ("half as large", "is halved"),
+    ("half as much", "is halved"),
 ];
+
+/// Returns what wordings of a number without an end have in common: "infinitely many solutions", "an
+/// infinite number of them".
+pub(super) fn without_end(words: &str) -> Option<&'static str> {
+    let openings =
+        ["infinitely many ", "an infinite number of ", "infinite number of ", "infinite "];
+    let noun = openings.into_iter().find_map(|opening| words.strip_prefix(opening))?;
+    let nouns = [
+        "solutions",
+        "roots",
+        "values",
+        "points",
+        "zeros",
+        "many",
+        "real solutions",
+        "integer solutions",
+        "them",
+        "such pairs",
+        "pairs",
+        "integers",
+        "triples",
+    ];
+    nouns.contains(&noun).then_some("infinitely many")
+}
 
 /// Words with which a statement denies what was in question.
 const DENIALS: [&str; 14] = [
@@ -199,7 +277,7 @@ pub(super) fn truth(words: &str) -> Option<bool> {
     }
     // "no integer solutions", but "no solution" is an answer in words.
     let ends = ["solution", "solutions", "root", "roots", "pair", "pairs"];
-    let is_answer = matches!(words, "no solution" | "no real solution" | "no real root");
+    let is_answer = words == "no solution";
     if words.starts_with("no ") && !is_answer && ends.iter().any(|noun| words.ends_with(noun)) {
         return Some(false);
     }

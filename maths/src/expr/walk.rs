@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Bound, Expr, Node, Workspace, children};
+use super::{Bound, Expr, Name, Node, Workspace, children};
 use crate::fuel::Exhausted;
 
 /// Replaces a node by another expression, or keeps it (`None`).
@@ -36,14 +36,62 @@ impl<'f> Workspace<'f> {
         Ok(false)
     }
 
-    /// Decides whether `expr` holds neither a variable nor an unknown function.
+    /// Decides whether `expr` holds neither a free variable nor an unknown function.
     ///
     /// # Errors
     /// [`Exhausted`] when the fuel ran out.
     pub(crate) fn is_closed(&mut self, expr: Expr) -> Result<bool, Exhausted> {
         let is_open =
             self.any(expr, &mut |node| matches!(node, Node::Symbol(_) | Node::Apply(..)))?;
-        Ok(!is_open)
+        if !is_open || !self.any(expr, &mut |node| matches!(node, Node::Bound(_)))? {
+            return Ok(!is_open);
+        }
+        self.is_closed_under(expr, &mut Vec::new(), &mut HashSet::new())
+    }
+
+    /// Decides whether `expr` is closed where the variables of `bound` are bound. `seen` are the parts
+    /// that are closed so.
+    fn is_closed_under(
+        &mut self,
+        expr: Expr,
+        bound: &mut Vec<Name>,
+        seen: &mut HashSet<Expr>,
+    ) -> Result<bool, Exhausted> {
+        if !seen.insert(expr) {
+            return Ok(true);
+        }
+        self.fuel.spend(1)?;
+        let node = self.node(expr);
+        let parts: Vec<Expr> = match node {
+            Node::Symbol(name) => return Ok(bound.contains(name)),
+            Node::Apply(..) => return Ok(false),
+            Node::Bound(inner) => [inner.from, inner.to].into_iter().flatten().collect(),
+            Node::Number(_)
+            | Node::Constant(_)
+            | Node::Sum(_)
+            | Node::Product(_)
+            | Node::Power(..)
+            | Node::Call(..) => children(node).into_iter().collect(),
+        };
+        // The variable of an indefinite integral stays free.
+        let scope = if let Node::Bound(inner) = node {
+            Some((inner.body, inner.from.map(|_| inner.variable)))
+        } else {
+            None
+        };
+        for part in parts {
+            if !self.is_closed_under(part, bound, seen)? {
+                return Ok(false);
+            }
+        }
+        let Some((body, variable)) = scope else {
+            return Ok(true);
+        };
+        let before = bound.len();
+        bound.extend(variable);
+        let is_closed = self.is_closed_under(body, bound, &mut HashSet::new())?;
+        bound.truncate(before);
+        Ok(is_closed)
     }
 
     /// Returns `expr` with every node for which `by` gives something replaced by that, from the

@@ -27,7 +27,7 @@ use super::proof::Witness;
 use crate::fuel::Exhausted;
 
 pub use self::bounds::Interval;
-pub(crate) use self::sample::separate;
+pub(crate) use self::sample::{differ_within, separate};
 
 /// Reason why there is no enclosure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

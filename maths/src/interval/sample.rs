@@ -194,6 +194,35 @@ pub(crate) fn separate(
     sides.sample(&unknowns, assumptions, ws)
 }
 
+/// Decides whether two expressions certainly differ, whatever values within their ranges the given
+/// names have. They have no other variables.
+///
+/// # Errors
+/// [`Exhausted`] when the fuel is gone.
+pub(crate) fn differ_within(
+    left: Expr,
+    right: Expr,
+    ranges: &[(Name, RBig, RBig)],
+    ws: &mut Workspace<'_>,
+) -> Result<bool, Exhausted> {
+    let mut kernel = Kernel::new(PRECISIONS[1]);
+    let bits = kernel.bits();
+    let mut point = SamplePoint::default();
+    for (name, lower, upper) in ranges {
+        let ends = (Interval::from_rational(lower, bits), Interval::from_rational(upper, bits));
+        let (Ok(lower), Ok(upper)) = ends else {
+            return Ok(false);
+        };
+        point.symbols.push((*name, NumericValue::Real(lower.hull(&upper))));
+    }
+    let left = evaluate(left, &point, Field::Complex, &mut kernel, ws)?;
+    let right = evaluate(right, &point, Field::Complex, &mut kernel, ws)?;
+    let (Ok(left), Ok(right)) = (left, right) else {
+        return Ok(false);
+    };
+    Ok(matches!(compared(&left, &right, bits), Ok(None)))
+}
+
 /// Two expressions to compare.
 #[derive(Debug, Clone, Copy)]
 struct Sides {

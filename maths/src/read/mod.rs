@@ -24,8 +24,10 @@ use std::borrow::Cow;
 
 use super::answer::{Answer, AnswerForm, MAX_BYTES, Note, Unread, Value};
 use super::calendar;
+use super::change;
 use super::chemistry;
 use super::expr::{Expr, Workspace};
+use super::logic;
 use super::measure;
 use super::nuclide;
 use crate::delimiters::unwrapped;
@@ -133,7 +135,9 @@ fn read_spelling(
     if let Some(answer) = with_chinese_unit(text, ws)? {
         return Ok(answer);
     }
-    let normal = unicode::normalised(text).ok_or(Unread::NotMaths)?;
+    let Some(normal) = unicode::normalised(text) else {
+        return logical(text).ok_or(Unread::NotMaths);
+    };
     let (normal, is_doubled) = single_backslashes(normal);
     let lexed = match lex::items(&normal, dialect, options) {
         Ok(lexed) => lexed,
@@ -173,7 +177,14 @@ fn as_written(text: &str, normal: &str) -> Option<Answer> {
         |text: &str| text.contains("span") && text.contains('(') || text.contains("span\\{");
     let is_span = |text: &str| is_span(text) || nuclide::is_nuclide(text);
     let span = || is_span(text).then(|| text.to_owned());
-    prose.or_else(chemical).or_else(span).map(|text| of_form(AnswerForm::Text(text)))
+    let words = prose.or_else(chemical).or_else(span);
+    let change = || change::is_percent_change(text).then(|| text.to_owned());
+    words.or_else(change).map(|text| of_form(AnswerForm::Text(text))).or_else(|| logical(text))
+}
+
+/// Returns a formula of logic or of sets with letters, which is compared as it is written.
+fn logical(text: &str) -> Option<Answer> {
+    logic::is_logical(text).then(|| of_form(AnswerForm::Text(text.to_owned())))
 }
 
 /// Returns `text` with one backslash where each command has two, as in data that was escaped twice.

@@ -104,6 +104,7 @@ pub(super) fn number_span(text: &str, part: &Range<usize>, token: &Range<usize>)
     let core = with_quotient_of_units(text, part, core);
     let line = line_around(text, part, &core);
     let line = sentence_around(text, line, &core);
+    let line = within_bold(text, line, &core);
     if is_operand(&text[line.start..core.start], &text[core.end..line.end]) {
         return trim::space(text, line);
     }
@@ -199,6 +200,17 @@ fn sentence_around(text: &str, line: Range<usize>, core: &Range<usize>) -> Range
     let start = stops(line.start..core.start).rfind(|at| ends(*at));
     let end = stops(core.end..line.end).find(|at| ends(*at));
     start.map_or(line.start, |at| at + 2)..end.unwrap_or(line.end)
+}
+
+/// Returns the part of `line` around `core` on its side of a bold result: of `50 − 22 = **28**`.
+fn within_bold(text: &str, line: Range<usize>, core: &Range<usize>) -> Range<usize> {
+    let opens = |at: &usize| text[line.start..*at].trim_end().ends_with('=');
+    let before = text[line.start..core.start].rfind("**").map(|at| line.start + at).filter(opens);
+    let after = text[core.end..line.end].find("**").map(|at| core.end + at).filter(opens);
+    let end = after.map_or(line.end, |at| {
+        line.start + text[line.start..at].trim_end().trim_end_matches('=').trim_end().len()
+    });
+    before.map_or(line.start, |at| at + 2)..end.max(core.end)
 }
 
 fn line_around(text: &str, part: &Range<usize>, token: &Range<usize>) -> Range<usize> {

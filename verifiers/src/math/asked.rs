@@ -2,6 +2,7 @@
 
 use maths::{Policy, Workspace};
 
+use super::persons::names_each;
 use super::question::{Question, bare};
 use super::relations::{chain_ends, wanted_ends, wanted_side};
 use super::{Math, ReadCandidate, ReadGold, report};
@@ -72,7 +73,10 @@ impl Math {
         if is_right
             && gold.answer.is_list()
             && candidate.answer.as_ref().is_ok_and(maths::Answer::is_list)
-            && question.wants_order()
+            && (question.wants_order()
+                || !gold.answer.names_members()
+                    && !candidate.answer.as_ref().is_ok_and(maths::Answer::names_members)
+                    && names_each(&question, gold.answer.member_count()))
             && let Some(judged) = self.in_order((gold, candidate), policy, claim, ws)
         {
             return judged;

@@ -10,6 +10,7 @@ mod affirmed;
 mod asked;
 mod convert;
 mod label;
+mod persons;
 mod question;
 mod relations;
 mod report;

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 /// The text of a question.
 pub(super) struct Question<'a> {
-    text: &'a str,
+    pub(super) text: &'a str,
     lower: OnceCell<String>,
 }
 
@@ -291,6 +291,10 @@ impl<'a> Question<'a> {
             "from largest",
             "from least",
             "from greatest",
+            "in what order",
+            "in which order",
+            "order of finish",
+            "in order",
         ])
     }
 

@@ -106,6 +106,27 @@ impl<'a> Candidates<'a> {
         if let Some(at) = named(earlier).filter(|_| gold.answer.is_open(ws)) {
             return &earlier[at];
         }
+        // Where the gold answer gives its members names, so does the reading of it.
+        let names = |candidate: &&ReadCandidate<'_>| {
+            candidate.answer.as_ref().is_ok_and(Answer::names_members)
+        };
+        if gold.answer.names_members()
+            && let Some(candidate) = own.iter().find(names)
+        {
+            return candidate;
+        }
+        // An angle in degrees is looked for where the gold answer is one,
+        // and one in radians, a multiple of pi.
+        let marks: [&[&str]; 2] = [&["°", "\\circ"], &["π", "\\pi"]];
+        for marks in marks {
+            let is_such = |text: &str| marks.iter().any(|mark| text.contains(mark));
+            if is_such(gold.text)
+                && let Some(candidate) =
+                    own.iter().find(|candidate| is_alike(candidate) && is_such(&candidate.text))
+            {
+                return candidate;
+            }
+        }
         if let Some(at) = own.iter().position(|candidate| is_alike(&candidate)) {
             return amount_of_kind(own, at, gold);
         }

@@ -1,6 +1,6 @@
 //! Answers in one pair of brackets: tuples, intervals, sets.
 
-use crate::answer::{Answer, AnswerForm, Brackets, Region, Unread};
+use crate::answer::{Answer, AnswerForm, Brackets, Note, Region, Unread};
 use crate::read::Dialect;
 use crate::read::parse::ParseResult;
 use crate::read::token::{Bracket, Environment, Token};
@@ -92,11 +92,18 @@ impl AnswerReader<'_, '_, '_> {
         span: &LexemeRange,
         brackets: (Bracket, Bracket),
     ) -> ParseResult<AnswerForm> {
-        if self.setting.plus_minus.is_none() && self.has(span, is_plus_minus) {
-            return self.both_signs(span.clone());
-        }
         let inner = inside(span);
         let parts = self.split(&inner, is_separator);
+        if self.setting.plus_minus.is_none() && self.has(span, is_plus_minus) {
+            let is_signed = |part: &LexemeRange| self.has(part, |token| token == Token::PlusMinus);
+            let are_free = parts.iter().all(is_signed)
+                && !self.has(span, |token| token == Token::MinusPlus)
+                && brackets == (Bracket::Round, Bracket::Round);
+            return match parts.as_slice() {
+                [first, second] if are_free => self.free_signs(first, second),
+                _ => self.both_signs(span.clone()),
+            };
+        }
         let kind = match brackets {
             (Bracket::Round, Bracket::Round) => Brackets::Round,
             (Bracket::Square, Bracket::Square) => Brackets::Square,
@@ -114,6 +121,23 @@ impl AnswerReader<'_, '_, '_> {
             return self.interval(&parts, brackets);
         }
         Ok(AnswerForm::Tuple(kind, members))
+    }
+
+    /// Reads the four points of `(\pm 8, \pm 7)`: the signs of coordinates are independent.
+    fn free_signs(&mut self, first: &LexemeRange, second: &LexemeRange) -> ParseResult<AnswerForm> {
+        self.notes.push(Note::PlusMinusExpanded);
+        let mut points = Vec::with_capacity(4);
+        for signs in [[true, true], [true, false], [false, true], [false, false]] {
+            let mut coordinates = Vec::with_capacity(2);
+            for (part, is_plus) in [first, second].into_iter().zip(signs) {
+                self.setting.plus_minus = Some(is_plus);
+                let member = self.member(part.clone());
+                self.setting.plus_minus = None;
+                coordinates.push(member?);
+            }
+            points.push(answer_of(AnswerForm::Tuple(Brackets::Round, coordinates)));
+        }
+        Ok(AnswerForm::List(points))
     }
 
     fn is_unbounded(&self, member: &Answer) -> bool {
@@ -141,6 +165,26 @@ impl AnswerReader<'_, '_, '_> {
         }))
     }
 
+    /// Reads `\{(t, 2t) \mid t \in \mathbb{R}\}` and `\{n\pi : n \in \mathbb{Z}\}` as a term and where its
+    /// letters lie.
+    fn set_of_terms(&mut self, inner: &LexemeRange) -> ParseResult<Option<Vec<Answer>>> {
+        let is_bar = |token| matches!(token, Token::Mid | Token::Bar | Token::Colon);
+        let Some(at) = self.find_top(inner, is_bar) else {
+            return Ok(None);
+        };
+        let parts = self.split(&(at + 1..inner.end), is_separator);
+        let is_membership = |part: &LexemeRange| self.has_top(part, |token| token == Token::In);
+        if !parts.iter().all(is_membership) || self.has_top(&(inner.start..at), |t| t == Token::In)
+        {
+            return Ok(None);
+        }
+        let mut members = vec![self.member(inner.start..at)?];
+        for part in parts {
+            members.push(self.member(part)?);
+        }
+        Ok(Some(members))
+    }
+
     /// Reads what braces of a set hold.
     fn set(&mut self, inner: &LexemeRange) -> ParseResult<AnswerForm> {
         if inner.is_empty() {
@@ -148,6 +192,9 @@ impl AnswerReader<'_, '_, '_> {
         }
         if let Some(region) = self.set_builder(inner)? {
             return Ok(AnswerForm::Region(region));
+        }
+        if let Some(members) = self.set_of_terms(inner)? {
+            return Ok(AnswerForm::List(members));
         }
         let mut members = Vec::new();
         for part in self.split(inner, is_separator) {

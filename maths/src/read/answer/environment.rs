@@ -89,7 +89,9 @@ impl AnswerReader<'_, '_, '_> {
         {
             rest.end -= 1;
         }
-        let value = self.expression(&value)?;
+        // `-(x - 2) = -x + 2`: the last side of a chain.
+        let sides = self.split(&value, |token| token == Token::Relation(Relation::Equal));
+        let value = self.expression(&sides[sides.len() - 1])?;
         let is_otherwise = |token: Token<'_>| matches!(token.word(), Some("otherwise" | "else"));
         if rest.len() == 1 && is_otherwise(self.token(rest.start)) {
             return Ok((value, None));

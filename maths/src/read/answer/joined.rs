@@ -5,6 +5,7 @@ use crate::answer::{Answer, AnswerForm, Chain, Region, Subject};
 use crate::expr::{Expr, Node};
 use crate::read::parse::ParseResult;
 
+use super::region::{is_and, is_or};
 use super::{AnswerReader, LexemeRange, answer_of};
 
 impl AnswerReader<'_, '_, '_> {
@@ -26,7 +27,8 @@ impl AnswerReader<'_, '_, '_> {
         let says = |word: &str| {
             self.has_top(span, |token| token.word().is_some_and(|w| w.eq_ignore_ascii_case(word)))
         };
-        let (is_either, is_both) = (says("or"), says("and"));
+        let is_either = says("or") || self.has_top(span, is_or);
+        let is_both = says("and") || self.has_top(span, is_and);
         if is_either && is_both {
             return Ok(list);
         }

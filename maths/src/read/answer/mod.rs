@@ -25,7 +25,7 @@ mod worded;
 
 use std::ops::Range;
 
-use crate::answer::{Answer, AnswerForm, Note, Unread, Value};
+use crate::answer::{Answer, AnswerForm, Note, Relation, Unread, Value};
 use crate::expr::{Expr, Workspace};
 
 use self::region::inside;
@@ -112,6 +112,9 @@ impl<'t> AnswerReader<'t, '_, '_> {
             if let Some(value) = self.repeating(&span)? {
                 return Ok(answer_of(AnswerForm::Value(value)));
             }
+            if let Some(result) = self.result_of_gap(&span) {
+                return self.whole(result);
+            }
             let is_set = matches!(self.enclosure(&span), Some(Bracket::Brace | Bracket::Group));
             let inner = if is_set { inside(&span) } else { span.clone() };
             if let Some(members) = self.written_out(&inner)? {
@@ -130,6 +133,20 @@ impl<'t> AnswerReader<'t, '_, '_> {
             Some(answer) => Ok(answer),
             None => self.member(span),
         }
+    }
+
+    /// Returns what stands behind the last equals sign of `1 + 2 + … + n = n(n+1)/2`, or of a name that
+    /// equals a sequence.
+    fn result_of_gap(&self, span: &LexemeRange) -> Option<LexemeRange> {
+        let is_equal = |token| token == Token::Relation(Relation::Equal);
+        let sides = self.split(span, is_equal);
+        let [first, .., last] = sides.as_slice() else {
+            return None;
+        };
+        let is_gap = |side: &LexemeRange| self.has(side, |token| token == Token::Ellipsis);
+        let is_computed = is_gap(first) && !is_gap(last);
+        let is_named = sides.len() == 2 && !is_gap(first) && !self.has_top(first, is_separator);
+        (is_computed || is_named && self.enclosure(last).is_some()).then(|| last.clone())
     }
 
     /// Reads an answer that words put together: parts with names, cases, all numbers but some, a yes

@@ -71,7 +71,7 @@ impl AnswerReader<'_, '_, '_> {
         for NamedPart { name, value, is_said } in parts {
             let end = self.condition_in_brackets(&value).unwrap_or(value.end);
             let read = match self.whole(value.start..end) {
-                Err(Unread::NotMaths) => None,
+                Err(Unread::NotMaths) => self.without_counter(value.start..end)?,
                 read => Some(read?).filter(|read| is_said || !read.is_text()),
             };
             let Some(Answer { form, .. }) = read else {
@@ -81,6 +81,19 @@ impl AnswerReader<'_, '_, '_> {
             members.push(Answer { subjects: vec![Subject::Text(name)], ..answer_of(form) });
         }
         Ok(Some(answer_of(AnswerForm::List(members))))
+    }
+
+    /// Reads a number without the character behind it that says what is counted: `23只`.
+    fn without_counter(&mut self, value: LexemeRange) -> ParseResult<Option<Answer>> {
+        let last = value.end.checked_sub(1).filter(|last| *last > value.start);
+        let is_counter = |at: &usize| self.token(*at).word().is_some_and(is_chinese);
+        let Some(last) = last.filter(is_counter) else {
+            return Ok(None);
+        };
+        match self.whole(value.start..last) {
+            Err(Unread::NotMaths) => Ok(None),
+            read => read.map(Some),
+        }
     }
 
     /// Splits `maximum 18`, `\max f = 18`, `A is a knave` and `gcd: 12` into name and value.
@@ -105,6 +118,17 @@ impl AnswerReader<'_, '_, '_> {
             name.push_str(&word.to_ascii_lowercase());
             at += 1;
         }
+        // `$y$-intercept`
+        if let [letter, hyphen, noun, ..] = self.slice(&(at..span.end))
+            && name.is_empty()
+            && hyphen.token == Token::Minus
+            && let (Some(letter), Some(noun)) = (letter.token.word(), noun.token.word())
+            && letter.len() == 1
+            && noun.len() > 2
+        {
+            name = format!("{letter}-{noun}");
+            at += 3;
+        }
         let is_letter = name.is_empty();
         if is_letter {
             // A person or a thing that goes by a letter.
@@ -120,14 +144,21 @@ impl AnswerReader<'_, '_, '_> {
                 _ => at + usize::from(is_argument),
             };
         }
-        // "maximum of f is 5"
+        // "maximum of f is 5", "axis of symmetry: x = 2"
         if !is_letter && at < span.end && matches!(self.token(at).word(), Some("of" | "on")) {
-            let is_verb = |token: Token<'_>| token.word().is_some_and(|word| VERBS.contains(&word));
+            let is_verb = |token: Token<'_>| {
+                token.word().is_some_and(|word| VERBS.contains(&word)) || token == Token::Colon
+            };
             at = (at..span.end).find(|at| is_verb(self.token(*at)))?;
         }
         let next = (at < span.end).then(|| self.token(at))?;
         let is_verb = next.word().is_some_and(|word| VERBS.contains(&word) || word == "at");
+        // "A – knight"
+        let is_dash = next == Token::Minus
+            && at + 1 < span.end
+            && self.token(at + 1).word().is_some_and(|word| word.len() > 2);
         let is_sign = matches!(next, Token::Colon | Token::Arrow)
+            || is_dash
             || !is_letter && matches!(next, Token::Relation(crate::answer::Relation::Equal));
         let is_said = is_verb || is_sign;
         let value = at + usize::from(is_said)..span.end;
@@ -140,18 +171,23 @@ impl AnswerReader<'_, '_, '_> {
                 | Token::SquareRoot
                 | Token::Name(_)
                 | Token::Currency(_)
-        ) || matches!(next, Token::Open(_)) && {
-            // "center (2, -3), radius 4"
-            let after = self.items[at].mate + 1;
-            after >= span.end
-                || is_separator(self.token(after))
-                || self.token(after).word() == Some("and")
-        };
+        ) || self.opens_equation(at, span)
+            || matches!(next, Token::Open(_)) && {
+                // "center (2, -3), radius 4"
+                let after = self.items[at].mate + 1;
+                after >= span.end
+                    || is_separator(self.token(after))
+                    || self.token(after).word() == Some("and")
+            };
         if value.is_empty() || !is_said && (!is_bare || is_letter || is_function) {
             let is_plain_function = is_function && is_bare && !value.is_empty();
             if !is_plain_function {
                 return None;
             }
+        }
+        // `兔子` is `兔`.
+        if is_chinese(&name) && name.chars().count() > 1 && name.ends_with('子') {
+            name.pop();
         }
         let bare = name.strip_suffix(" values").or_else(|| name.strip_suffix(" value"));
         let bare = bare.unwrap_or(&name);
@@ -160,6 +196,13 @@ impl AnswerReader<'_, '_, '_> {
         let same = SAME.iter().find(|(known, _)| *known == bare).map(|(_, one)| *one);
         let name = same.unwrap_or(bare).to_owned();
         Some(NamedPart { name, value, is_said })
+    }
+
+    /// Returns whether a letter with an equals sign stands at `at`: "axis $x = 2$".
+    fn opens_equation(&self, at: usize, span: &LexemeRange) -> bool {
+        let is_letter = self.token(at).word().is_some_and(|word| word.len() == 1);
+        let equals = Token::Relation(crate::answer::Relation::Equal);
+        is_letter && at + 1 < span.end && self.token(at + 1) == equals
     }
 
     /// Returns where brackets begin that say at the end of `span` where a value is taken: `18 (x = 3)`.
@@ -205,10 +248,24 @@ impl AnswerReader<'_, '_, '_> {
 
 /// Returns whether `word` may be part of the name of a quantity.
 fn is_name(word: &str) -> bool {
+    /// Characters of the longest name in Chinese.
+    const MAX_CHARACTERS: usize = 4;
+    if is_chinese(word) {
+        let is_joint = matches!(word, "和" | "或" | "且" | "为" | "是" | "共" | "约");
+        return word.chars().count() <= MAX_CHARACTERS && !is_joint;
+    }
     const NO_NAMES: [&str; 8] = ["mod", "for", "and", "where", "with", "when", "not", "all"];
+    // `GCD 6, LCM 36`
+    if matches!(word, "GCD" | "LCM" | "HCF" | "MAX" | "MIN") {
+        return true;
+    }
     word.len() > 2
         && word.bytes().all(|b| b.is_ascii_alphabetic())
         && word[1..].bytes().all(|b| b.is_ascii_lowercase())
         && !VERBS.contains(&word)
         && !NO_NAMES.contains(&word)
+}
+
+fn is_chinese(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| ('\u{4E00}'..='\u{9FFF}').contains(&c))
 }

@@ -3,7 +3,7 @@
 use crate::answer::{Answer, AnswerForm, Brackets, Region, Subject, Unread};
 use crate::expr::{Constant, Expr, Node};
 use crate::read::parse::ParseResult;
-use crate::read::token::{Bracket, Numbers, Token};
+use crate::read::token::{Bracket, Numbers, Style, Token};
 
 use super::{AnswerReader, LexemeRange, is_separator};
 
@@ -153,14 +153,15 @@ impl AnswerReader<'_, '_, '_> {
                 Some(_) | None => return Ok(None),
             },
         };
-        let mut chains = Vec::new();
-        let conditions = at + 1..inner.end;
-        for part in
-            self.split(&conditions, |token| is_separator(token) || token.word() == Some("and"))
-        {
-            chains.push(self.chain(&part)?);
+        let mut found = Vec::new();
+        for alternative in self.split(&(at + 1..inner.end), is_or) {
+            let mut chains = Vec::new();
+            for part in self.split(&alternative, |token| is_separator(token) || is_and(token)) {
+                chains.push(self.chain(&part)?);
+            }
+            found.push(Region::Where(variable, chains));
         }
-        let found = Region::Where(variable, chains);
+        let found = if found.len() > 1 { Region::Union(found) } else { found.remove(0) };
         Ok(Some(match domain {
             Some(domain) => Region::Intersection(vec![domain, found]),
             None => found,
@@ -178,6 +179,50 @@ impl AnswerReader<'_, '_, '_> {
             _ => false,
         }
     }
+}
+
+/// Returns whether a token is one of `words`, and no product of letters or letter of a formula.
+fn is_one_of(token: Token<'_>, words: &[&str]) -> bool {
+    let Token::Word { text, style } = token else {
+        return false;
+    };
+    let is_word = match style {
+        Style::Upright => true,
+        Style::Plain => text.len() > 1,
+        Style::Formula => !text.is_ascii() || matches!(text, "or" | "and"),
+    };
+    is_word && words.contains(&text)
+}
+
+/// Returns whether a token says "or" in any of several languages.
+pub(super) fn is_or(token: Token<'_>) -> bool {
+    const WORDS: [&str; 17] = [
+        "or",
+        "oder",
+        "ou",
+        "o",
+        "или",
+        "或",
+        "或者",
+        "または",
+        "又は",
+        "また",
+        "또는",
+        "veya",
+        "lub",
+        "eller",
+        "atau",
+        "أو",
+        "या",
+    ];
+    is_one_of(token, &WORDS)
+}
+
+/// Returns whether a token says "and" in any of several languages.
+pub(super) fn is_and(token: Token<'_>) -> bool {
+    const WORDS: [&str; 14] =
+        ["and", "und", "et", "y", "e", "и", "且", "和", "かつ", "그리고", "ve", "dan", "och", "و"];
+    is_one_of(token, &WORDS)
 }
 
 /// Returns what stands inside the brackets around `span`.

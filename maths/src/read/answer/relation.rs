@@ -124,6 +124,12 @@ impl AnswerReader<'_, '_, '_> {
         let exact = subjects.len();
         let approximate = links.iter().skip(exact).position(|link| *link == Link::Approx);
         if let Some(after) = approximate {
+            if subjects.is_empty() && self.approximates_function(&parts[after..])? {
+                // `\sin x \approx x - x^3/6` gives the polynomial.
+                let last = parts[parts.len() - 1].clone();
+                let subjects = vec![Subject::Text(QUANTITY.to_owned())];
+                return Ok(Answer { subjects, ..answer_of(self.value(last)?) });
+            }
             let approximations = parts.split_off(exact + after + 1);
             let before = self.unit_name(parts.last())?;
             let last = self.unit_name(approximations.last())?;
@@ -159,6 +165,20 @@ impl AnswerReader<'_, '_, '_> {
             [] => return Err(Unread::NotMaths),
         };
         Ok(Answer { subjects, ..answer_of(form) })
+    }
+
+    /// Returns whether the first of two sides or more is a function of the same variables as the last: a
+    /// polynomial may approximate one.
+    fn approximates_function(&mut self, sides: &[LexemeRange]) -> ParseResult<bool> {
+        let (Some(first), Some(last)) = (sides.first(), sides.last()) else {
+            return Ok(false);
+        };
+        let (Some(first), Some(last)) = (self.try_expression(first)?, self.try_expression(last)?)
+        else {
+            return Ok(false);
+        };
+        let own = algebra::variables(first, self.ws);
+        Ok(!own.is_empty() && own == algebra::variables(last, self.ws))
     }
 
     /// Reads the symmetric equations of a line, `\frac{x-1}{2} = y = \frac{z}{3}`: terms in one
@@ -360,9 +380,25 @@ impl AnswerReader<'_, '_, '_> {
 
     /// Reads `25 \text{ m} \times 25 \text{ m} = 625 \text{ m}^2`: amounts and what they make.
     fn computed(&mut self, left: &LexemeRange, right: &LexemeRange) -> ParseResult<Answer> {
-        let is_operator =
-            |token| matches!(token, Token::Plus | Token::Minus | Token::Times | Token::Slash);
-        for operand in self.split(left, is_operator) {
+        let mut operands = Vec::new();
+        let mut start = left.start;
+        for at in self.tops(left) {
+            let is_operator = match self.token(at) {
+                Token::Plus | Token::Minus | Token::Times => true,
+                // The slash of `km/h` is one of a unit.
+                Token::Slash => {
+                    let next = (at + 1 < left.end).then(|| self.token(at + 1));
+                    !matches!(next, Some(Token::Word { .. }))
+                }
+                _ => false,
+            };
+            if is_operator {
+                operands.push(start..at);
+                start = at + 1;
+            }
+        }
+        operands.push(start..left.end);
+        for operand in operands {
             let form = self.value(operand)?;
             if !self.is_closed_value(&form) && !matches!(form, AnswerForm::Numeral(_)) {
                 return Err(Unread::NotMaths);

@@ -2,7 +2,8 @@
 //!
 //! They are looked for only where all of the text is no answer, so that they change no reading.
 
-use crate::answer::{Answer, AnswerForm, Region, Relation, Unread};
+use crate::answer::{Answer, AnswerForm, Region, Relation, Subject, Unread};
+use crate::expr::Expr;
 use crate::read::parse::ParseResult;
 use crate::read::token::{Bracket, Gap, Lexeme, Style, Token};
 
@@ -41,7 +42,69 @@ const OPENERS: [&str; 21] = [
 ];
 
 /// Words that open what is said of the variables of an answer.
-const DOMAINS: [&str; 4] = ["for", "where", "with", "when"];
+const DOMAINS: [&str; 15] = [
+    "for", "where", "with", "when", "wobei", "mit", "für", "où", "avec", "pour", "donde", "con",
+    "para", "onde", "com",
+];
+
+/// Words that say of letters that they are integers.
+const INTEGERS: [&str; 17] = [
+    "integer",
+    "integers",
+    "integral",
+    "whole",
+    "entier",
+    "entiers",
+    "relatif",
+    "entero",
+    "enteros",
+    "inteiro",
+    "inteiros",
+    "ganz",
+    "ganze",
+    "整数",
+    "为整数",
+    "是整数",
+    "为任意整数",
+];
+
+/// Words around those and the letters.
+const OF_INTEGERS: [&str; 34] = [
+    "is",
+    "are",
+    "an",
+    "a",
+    "any",
+    "all",
+    "every",
+    "each",
+    "some",
+    "arbitrary",
+    "number",
+    "numbers",
+    "and",
+    "being",
+    "denotes",
+    "can",
+    "be",
+    "the",
+    "eine",
+    "ein",
+    "Zahl",
+    "ist",
+    "beliebige",
+    "est",
+    "un",
+    "tout",
+    "es",
+    "cualquier",
+    "número",
+    "é",
+    "um",
+    "qualquer",
+    "为",
+    "是",
+];
 
 /// Words between those and the variables.
 const QUANTIFIERS: [&str; 17] = [
@@ -92,6 +155,14 @@ impl AnswerReader<'_, '_, '_> {
         if let Some(end) = self.bracketed_remark(&rest) {
             return self.whole(start..end);
         }
+        if let Some((value, letters)) = self.integer_letters(&rest)? {
+            let mut members = vec![self.whole(value)?];
+            members.extend(letters.into_iter().map(|letter| Answer {
+                subjects: vec![Subject::Expr(letter)],
+                ..answer_of(AnswerForm::Region(Region::Integers))
+            }));
+            return Ok(answer_of(AnswerForm::List(members)));
+        }
         if let Some((value, domain)) = self.domain(&rest) {
             return self.with_domain(value, &domain);
         }
@@ -102,6 +173,47 @@ impl AnswerReader<'_, '_, '_> {
             return Err(Unread::NotMaths);
         }
         self.whole(start..end)
+    }
+
+    /// Splits `span` into a value and the letters of which words behind it say that they are integers:
+    /// ", where $n$ is any integer", "for all integers $k$", "($n$ an integer)".
+    fn integer_letters(
+        &mut self,
+        span: &LexemeRange,
+    ) -> ParseResult<Option<(LexemeRange, Vec<Expr>)>> {
+        /// Tokens of the longest such words.
+        const MAX_TOKENS: usize = 12;
+        let Some(last) = span.end.checked_sub(1).filter(|last| *last > span.start) else {
+            return Ok(None);
+        };
+        let open = self.items[last].mate;
+        let is_bracket = self.token(last) == Token::Close(Bracket::Round) && open > span.start;
+        let opens = |token: Token<'_>| token.word().is_some_and(|word| DOMAINS.contains(&word));
+        let (at, said) = if is_bracket {
+            (open, inside(&(open..span.end)))
+        } else {
+            match self.find_top(span, opens).filter(|at| *at > span.start) {
+                Some(at) => (at, at + 1..span.end),
+                None => return Ok(None),
+            }
+        };
+        if said.len() > MAX_TOKENS {
+            return Ok(None);
+        }
+        let (mut letters, mut says_integers) = (Vec::new(), false);
+        for at in said {
+            match self.token(at).word() {
+                Some(word) if INTEGERS.contains(&word) => says_integers = true,
+                Some(word) if OF_INTEGERS.contains(&word) || opens(self.token(at)) => {}
+                Some(word) if word.len() == 1 => letters.push(self.expression(&(at..at + 1))?),
+                Some(_) => return Ok(None),
+                None if self.token(at) == Token::Comma => {}
+                None => return Ok(None),
+            }
+        }
+        let comma = usize::from(self.token(at - 1) == Token::Comma);
+        let is_said = says_integers && !letters.is_empty();
+        Ok(is_said.then_some((span.start..at - comma, letters)))
     }
 
     /// Returns where ", where $a$ and $b$ are real constants" begins that ends `span`, or its end: free

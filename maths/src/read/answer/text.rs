@@ -49,6 +49,11 @@ impl AnswerReader<'_, '_, '_> {
             "all integers" | "integers" | "the integers" => AnswerForm::Region(Region::Integers),
             "empty set" | "the empty set" => AnswerForm::Region(Region::Empty),
             _ => {
+                if let Some(is_odd) = parity(&lower) {
+                    let residue = self.ws.integer(i64::from(is_odd))?;
+                    let (residues, modulus) = (vec![residue], self.ws.integer(2)?);
+                    return Ok(Some(AnswerForm::Congruence { residues, modulus }));
+                }
                 if let Some(value) = number_in_words(&text) {
                     self.notes.push(Note::NumberWord);
                     return Ok(Some(AnswerForm::Value(bare_value(self.ws.number(value)?))));
@@ -353,6 +358,21 @@ pub(in crate::read) fn prose(text: &str) -> Option<String> {
 /// Returns whether `word` is the name of a chemical compound, `2,3-dimethylbutane`.
 fn is_compound_name(word: &str) -> bool {
     name_of(word).len() < word.len() && !name_of(word).contains(|c: char| c.is_numeric())
+}
+
+/// Returns whether words name all odd numbers, or all even ones: "all odd integers", "odd n".
+fn parity(words: &str) -> Option<bool> {
+    const AROUND: [&str; 7] = ["all", "the", "every", "exactly", "only", "precisely", "set"];
+    const NOUNS: [&str; 8] = ["integer", "integers", "number", "numbers", "n", "k", "m", "values"];
+    let mut said = words.split(' ').skip_while(|word| AROUND.contains(word));
+    let is_odd = match said.next()? {
+        "odd" => true,
+        "even" => false,
+        _ => return None,
+    };
+    let mut nouns = said.peekable();
+    nouns.peek()?;
+    nouns.all(|word| NOUNS.contains(&word) || word == "of").then_some(is_odd)
 }
 
 /// Returns `word` without the places before the name of a compound: `butane` of `2-butane`.

@@ -4,7 +4,7 @@ use crate::answer::{Answer, AnswerForm, Region, Relation, Subject};
 use crate::expr::{Constant, Expr};
 use crate::numerals;
 use crate::read::parse::ParseResult;
-use crate::read::token::Token;
+use crate::read::token::{Numbers, Token};
 
 use super::{AnswerReader, LexemeRange, answer_of, bare_value};
 
@@ -12,11 +12,9 @@ use super::{AnswerReader, LexemeRange, answer_of, bare_value};
 const ALL: [&str; 6] = ["all", "every", "any", "each", "set", "those"];
 
 /// Words around numbers and what is said of them.
-const BETWEEN: [&str; 26] = [
+const BETWEEN: [&str; 24] = [
     "the",
     "of",
-    "real",
-    "reals",
     "number",
     "numbers",
     "value",
@@ -49,6 +47,7 @@ const INCLUSIVE: [&str; 2] = ["inclusive", "inclusively"];
 #[expect(clippy::struct_excessive_bools, reason = "each is a word that was there or not")]
 struct Said {
     is_all: bool,
+    is_real: bool,
     is_whole: bool,
     variable: Option<Expr>,
     parts: Vec<Region>,
@@ -58,7 +57,11 @@ struct Said {
 
 impl Said {
     fn region(self) -> Option<(Vec<Subject>, Region)> {
-        let Said { is_all, is_whole, variable, mut parts, is_either, .. } = self;
+        let Said { is_all, is_real, is_whole, variable, mut parts, is_either, .. } = self;
+        // "every real number $x$"
+        if is_all && is_real && !is_whole && parts.is_empty() {
+            parts.push(Region::Reals);
+        }
         if parts.is_empty() || !is_all && variable.is_none() {
             return None;
         }
@@ -91,6 +94,12 @@ impl AnswerReader<'_, '_, '_> {
                 };
                 said.parts.push(self.half_line(relation, bound)?);
                 at = end;
+                continue;
+            }
+            // "all of ℝ"
+            if self.token(at) == Token::Numbers(Numbers::Reals) && said.is_all {
+                said.is_real = true;
+                at += 1;
                 continue;
             }
             let Some(word) = self.token(at).word() else {
@@ -139,6 +148,7 @@ impl AnswerReader<'_, '_, '_> {
                     said.parts.push(self.half_line(Relation::NotEqual, zero)?);
                 }
                 "integer" | "integers" => said.is_whole = true,
+                "real" | "reals" => said.is_real = true,
                 "strictly" | "exclusive" => said.is_strict = true,
                 "or" => said.is_either = true,
                 _ if ALL.contains(&word.as_str()) => said.is_all = true,

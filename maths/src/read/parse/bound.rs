@@ -93,13 +93,18 @@ impl Parser<'_, '_, '_, '_> {
 
     fn series(&mut self, binder: Binder, limits: &OperatorBounds) -> ParseResult<Expr> {
         let below = limits.below.ok_or(Unread::NotMaths)?;
-        let above = limits.above.ok_or(Unread::NotMaths)?;
+        let is_open = limits.above.is_none();
         let (variable, from) = self.within(below.0, below.1, |parser| {
             let variable = parser.bound_name()?;
-            parser.expect(Token::Relation(Relation::Equal))?;
+            // `\sum_{n \ge 1}` has no end.
+            let relation = if is_open { Relation::GreaterOrEqual } else { Relation::Equal };
+            parser.expect(Token::Relation(relation))?;
             Ok((variable, parser.sum()?))
         })?;
-        let to = self.between(above)?;
+        let to = match limits.above {
+            Some(above) => self.between(above)?,
+            None => self.ws.constant(Constant::Infinity)?,
+        };
         let body = self.binding(&variable, Self::product)?;
         let variable = self.ws.name(&variable);
         let (from, to) = (Some(from), Some(to));

@@ -280,7 +280,7 @@ impl Reader<'_> {
     }
 
     /// Returns whether "i.e." ends at `at` and what follows tells of the value before it: "i.e. a virtual image 15
-    /// cm in front of the mirror".
+    /// cm in front of the mirror", "i.e. θ ≈ 63.6°".
     fn tells_after(&self, sentence: &[Piece], at: usize) -> bool {
         let is_stop = |at: usize| sentence.get(at).is_some_and(|piece| piece.is_mark('.'));
         at > 1
@@ -288,7 +288,20 @@ impl Reader<'_> {
             && is_stop(at - 1)
             && self.is_word(sentence.get(at), &["e"])
             && is_stop(at + 1)
-            && self.is_word(sentence.get(at + 2), &["a", "an"])
+            && (self.is_word(sentence.get(at + 2), &["a", "an"])
+                || self.approximates(&sentence[at + 2..]))
+    }
+
+    /// Returns whether pieces begin with an approximation by name: "θ ≈ 63.6°".
+    fn approximates(&self, pieces: &[Piece]) -> bool {
+        match pieces {
+            [name, sign, ..] if name.kind == PieceKind::Word => sign.is_mark('≈'),
+            [formula, ..] if formula.is_value() => {
+                let text = &self.text[formula.span.clone()];
+                text.contains('≈') || text.contains("\\approx")
+            }
+            _ => false,
+        }
     }
 
     /// Returns whether words open a clause that concludes nothing: what follows a conclusion only

@@ -39,6 +39,9 @@ impl Reader<'_> {
         let mut end = None;
         let mut is_ordered = false;
         let mut is_kind = false;
+        // "does not hold for every real number"
+        let is_denied =
+            sentence[..at].iter().any(|piece| self.is_word(Some(piece), &words::DENYING));
         for (index, piece) in sentence.iter().enumerate().skip(at + 1) {
             if piece.is_value() && !self.is_name(piece) {
                 if !is_ordered {
@@ -49,6 +52,11 @@ impl Reader<'_> {
                 is_ordered = true;
             } else if self.is_word(Some(piece), &words::SIGNED) {
                 is_kind = true;
+            } else if self.is_word(Some(piece), &["real", "reals"]) {
+                is_kind |= !is_denied;
+                if is_kind && self.text[piece.span.clone()].ends_with('s') {
+                    end = Some(index + 1);
+                }
             } else if self.is_word(Some(piece), &["inclusive", "exclusive"]) && end.is_some() {
                 end = Some(index + 1);
             } else if self.is_word(
@@ -65,9 +73,49 @@ impl Reader<'_> {
                 if !is_inside {
                     break;
                 }
+                // "every real $a$"
+                if is_letter(piece) && is_kind && !is_ordered {
+                    end = Some(index + 1);
+                }
             }
         }
         end
+    }
+
+    /// Returns the words that name all odd or all even numbers: "exactly the odd integers".
+    pub(super) fn parity_in_words(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+        const NOUNS: [&str; 5] = ["integer", "integers", "number", "numbers", "n"];
+        let at = sentence.iter().rposition(|piece| self.is_word(Some(piece), &["odd", "even"]))?;
+        let before = sentence[..at].iter().rev().find(|piece| !piece.is_mark('*'));
+        let names_all =
+            self.is_word(before, &["all", "the", "every", "exactly", "only", "precisely"]);
+        let noun = sentence[at + 1..].iter().find(|piece| !piece.is_mark('*'));
+        let noun = noun.filter(|noun| {
+            let text = self.text[noun.span.clone()].trim_matches('$');
+            NOUNS.contains(&text)
+        })?;
+        names_all.then(|| trim::clean(self.text, sentence[at].span.start..noun.span.end))
+    }
+
+    /// Returns the words that say by how much percent something changed: "decreased by 4 %", "4 %
+    /// gesunken".
+    pub(super) fn change_in_words(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+        /// Pieces between the number and the word that says which way.
+        const REACH: usize = 4;
+        let is_percentage = |piece: &Piece| {
+            piece.is_value() && self.text[piece.span.clone()].contains('%')
+                || piece.kind == PieceKind::Number
+                    && self.text[piece.span.end..self.window.end].trim_start().starts_with('%')
+        };
+        let at = sentence.iter().rposition(is_percentage)?;
+        let is_mark = |piece: &&Piece| piece.is_mark('*') || piece.is_mark('%');
+        let after = sentence[at + 1..].iter().take_while(is_mark).count() + at;
+        let before = (at.saturating_sub(REACH)..at).rev().map(|from| (from, after));
+        let behind = (after + 1..sentence.len()).take(REACH).map(|to| (at, to));
+        let span = |(from, to): (usize, usize)| sentence[from].span.start..sentence[to].span.end;
+        let mut spans = before.chain(behind).map(span);
+        let found = spans.find(|span| maths::is_percent_change(&self.text[span.clone()]))?;
+        Some(trim::clean(self.text, found))
     }
 
     /// Returns "1 in 6", "three out of ten" of a sentence that speaks of a chance.

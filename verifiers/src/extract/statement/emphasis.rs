@@ -80,6 +80,16 @@ impl Reader<'_> {
         };
         let (mut first, rest): (Vec<_>, Vec<_>) = readings.into_iter().partition(touches);
         if let [only] = bold.as_slice() {
+            // "2, 4, 8, 16, **32**": the member in bold is the answer.
+            let is_last = |reading: &&Vec<Range<usize>>| {
+                let others = &reading[..reading.len().saturating_sub(1)];
+                let last = reading.last().filter(|last| {
+                    self.text[only.clone()].trim_matches('*') == &self.text[(*last).clone()]
+                });
+                last.is_some() && others.len() > 1 && others.iter().all(|own| own.end <= only.start)
+            };
+            let last = first.iter().find(is_last).and_then(|reading| reading.last().cloned());
+            first.splice(0..0, last.map(|span| vec![span]));
             let is_joined = first.iter().any(|reading| reading.len() > 1);
             let text = &self.text[only.clone()];
             let is_short = text.split_whitespace().count() <= MAX_WORDS;
@@ -146,6 +156,14 @@ impl Reader<'_> {
     pub(super) fn number_words(&self, sentence: &[Piece]) -> Vec<Vec<Range<usize>>> {
         let is_number = |piece: &Piece| self.word(piece).is_some_and(maths::is_number_word);
         let is_number = |piece: &Piece| is_number(piece) || self.is_word(Some(piece), &["zero"]);
+        // "the zero vector" is no number.
+        const KINDS: [&str; 8] =
+            ["vector", "matrix", "element", "divisor", "divisors", "function", "polynomial", "map"];
+        let is_kind = |run: &[Piece]| {
+            let after =
+                sentence.iter().find(|piece| piece.span.start >= run[run.len() - 1].span.end);
+            self.is_word(run.last(), &["zero"]) && self.is_word(after, &KINDS)
+        };
         // "the set has measure zero"
         let last = sentence.iter().rfind(|piece| piece.kind == PieceKind::Word);
         let ends = last.is_some_and(is_number) && !self.is_word(last, &["one"]);
@@ -165,7 +183,7 @@ impl Reader<'_> {
             let is_pronoun = run.len() == 1
                 && self.is_word(run.first(), &["one"])
                 && !self.is_word(before, &words::COUNTING);
-            if is_number(&run[0]) && !is_pronoun {
+            if is_number(&run[0]) && !is_pronoun && !is_kind(run) {
                 let at = sentence.partition_point(|piece| piece.span.start < run[0].span.start);
                 let first = self.phrase_start(sentence, at);
                 found.push(vec![sentence[first].span.start..span_of(run).end]);

@@ -68,7 +68,8 @@ impl Reader<'_> {
     /// Returns the lines of bullets that hold words alone: "**A** is a knave".
     fn lines_of_words(&self, block: &[&[Piece]]) -> Option<Vec<Range<usize>>> {
         let is_said = |piece: &Piece| {
-            piece.kind == PieceKind::Word || matches!(piece.kind, PieceKind::Mark('*' | ':' | '.'))
+            let signs = ['*', ':', '.', '–', '—', '→'];
+            piece.kind == PieceKind::Word || signs.into_iter().any(|sign| piece.is_mark(sign))
         };
         let line = |line: &&[Piece]| {
             let words = line[1..].iter().filter(|piece| piece.kind == PieceKind::Word).count();

@@ -17,6 +17,7 @@ mod emphasis;
 mod hedges;
 mod languages;
 mod listing;
+mod parameter;
 mod parts;
 mod pieces;
 mod plain;
@@ -154,9 +155,12 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
         statement.values = reader.with_amounts(statement.values, sentence);
         statement.values.extend(reader.headed(sentence).map(|span| vec![span]));
         statement.values.extend(reader.region_in_words(sentence).map(|span| vec![span]));
+        statement.values.extend(reader.parity_in_words(sentence).map(|span| vec![span]));
+        statement.values.extend(reader.change_in_words(sentence).map(|span| vec![span]));
         statement.is_rejection = reader.rejection(sentence).0;
         if index == 0 {
-            statement.letter = reader.lettered_subject(&clauses);
+            let letter = reader.lettered_subject(&clauses).or_else(|| reader.choices(&clauses));
+            statement.letter = letter.or_else(|| reader.named_choice(sentence));
         }
         statement.is_ordered = reader.says_order(sentence);
         is_found = !statement.values.is_empty();
@@ -181,6 +185,7 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
     }
     statement.parts = reader.parts(&pieces[..until]);
     statement.values.extend(reader.named_values(&stated));
+    statement.values.extend(reader.classified(&stated));
     if let Some(last) = stated.last() {
         let equations = reader.equations_of(&statement.values, last);
         statement.values.extend(equations);
@@ -265,7 +270,7 @@ fn name(text: &str, pieces: &[Piece], index: usize) -> Option<usize> {
 /// Returns whether a word is short enough for the name of a variable with its index: `x₁`, `λ₁`.
 fn is_variable(text: &str, piece: &Piece) -> bool {
     let name = text[piece.span.clone()].trim_end_matches(|c: char| ('₀'..='₉').contains(&c));
-    piece.kind == PieceKind::Word && name.len() <= 2
+    piece.kind == PieceKind::Word && (name.len() <= 2 || name.chars().count() == 1)
 }
 
 /// Returns whether a formula states an order, or where a variable lies.
@@ -380,7 +385,7 @@ impl<'t> Reader<'t> {
         let values = pieces.iter().enumerate();
         let values = values.filter(|(index, _)| !is_aside(*index));
         let values = values.filter(|(index, piece)| piece.is_value() && !is_denied(*index));
-        let spans: Vec<(usize, Range<usize>)> = values
+        let mut spans: Vec<(usize, Range<usize>)> = values
             .map(|(index, piece)| {
                 let exact = self.exact_before(pieces, index);
                 let span = exact.unwrap_or_else(|| with_unit(self.text, &self.window, piece));
@@ -389,6 +394,18 @@ impl<'t> Reader<'t> {
                 (index, if is_alone { span } else { pieces[first].span.start..span.end })
             })
             .collect();
+        let mut covered = 0;
+        spans.retain_mut(|(index, span)| {
+            let own = &pieces[*index].span;
+            if own.start < covered {
+                return false;
+            }
+            if let Some(end) = self.parameter_end(own) {
+                *span = own.start.min(span.start)..end;
+                covered = end;
+            }
+            true
+        });
         let mut groups: Vec<Vec<Range<usize>>> = Vec::new();
         let mut before: Option<(usize, usize)> = None;
         for (index, span) in spans {
@@ -406,10 +423,6 @@ impl<'t> Reader<'t> {
                 name(self.text, pieces, index).map_or(span.start, |start| start.min(span.start));
             let end = pieces[index].span.end.max(span.end);
             match groups.last_mut() {
-                // "x = 5k + 3, k ∈ ℤ"
-                Some(group) if self.is_range_of_parameter(pieces, before, index) => {
-                    group.last_mut().expect("groups have members").end = end;
-                }
                 // Conditions keep the words between them: "x < 1 or x > 3" is one set.
                 Some(group) if joins && self.are_conditions(pieces, before, index) => {
                     let last = group.last_mut().expect("groups have members");
@@ -431,28 +444,6 @@ impl<'t> Reader<'t> {
             before = Some((index, end));
         }
         groups
-    }
-
-    /// Returns whether the formula at `index` says that a letter of the one before the comma is any
-    /// integer.
-    fn is_range_of_parameter(
-        &self,
-        pieces: &[Piece],
-        before: Option<(usize, usize)>,
-        index: usize,
-    ) -> bool {
-        let Some((place, _)) = before.filter(|(place, _)| place + 2 == index) else {
-            return false;
-        };
-        let text = &self.text[pieces[index].span.clone()];
-        let Some((letter, set)) = text.split_once('∈') else {
-            return false;
-        };
-        let letter = letter.trim();
-        pieces[place + 1].is_mark(',')
-            && letter.chars().count() == 1
-            && matches!(set.trim(), "ℤ" | "Z")
-            && self.text[pieces[place].span.clone()].contains(letter)
     }
 
     /// Returns the plain formula between `=` and `≈` where the value at `index` approximates it:
@@ -490,7 +481,19 @@ impl<'t> Reader<'t> {
         let is_named =
             |index| name(self.text, pieces, index).is_some() || self.has_left_side(&pieces[index]);
         let is_simple = |index: usize| !self.is_compound(&pieces[index]);
-        is_named(first) == is_named(second) && is_simple(first) && is_simple(second)
+        // "x = 1, 2": the name is that of all members.
+        let is_number = |index: usize| pieces[index].kind == PieceKind::Number;
+        let ends = pieces.get(second + 1).is_none_or(|next| {
+            next.kind != PieceKind::Word || self.is_word(Some(next), &words::JOINING)
+        });
+        let opens = |index: usize| self.text[pieces[index].span.clone()].starts_with('(');
+        let is_first = is_number(first) || self.has_left_side(&pieces[first]) && opens(first);
+        let is_shared = is_named(first)
+            && is_first
+            && is_number(second)
+            && is_number(first) != opens(second)
+            && ends;
+        (is_named(first) == is_named(second) || is_shared) && is_simple(first) && is_simple(second)
     }
 
     /// Returns whether `gap` holds nothing but commas, words that join, bullets, Markdown and names

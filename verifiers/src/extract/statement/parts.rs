@@ -124,6 +124,64 @@ impl Reader<'_> {
         (2..=MAX_MEMBERS).contains(&found.len()).then_some(found)
     }
 
+    /// Returns what the last sentences say that things with names are: "A is a knight", "B – knave".
+    pub(super) fn classified(&self, sentences: &[&[Piece]]) -> Option<Vec<Range<usize>>> {
+        const OPENERS: [&str; 9] =
+            ["if", "suppose", "assume", "assuming", "let", "since", "because", "case", "when"];
+        let mut found: Vec<(&str, Range<usize>)> = Vec::new();
+        for sentence in sentences.iter().rev().take(MAX_SENTENCES) {
+            let mut said = sentence.iter().filter(|piece| piece.kind == PieceKind::Word);
+            if self.is_word(said.next(), &OPENERS) || self.rejection(sentence).0 {
+                break;
+            }
+            let is_border = |piece: &Piece| {
+                matches!(piece.kind, PieceKind::Mark(',' | ';' | '.') | PieceKind::Break { .. })
+                    || self.is_word(Some(piece), &words::JOINING)
+                    || self.is_word(Some(piece), &words::PARTING)
+                    || self.is_word(Some(piece), &words::CONCLUDING)
+            };
+            let clauses = sentence.split(is_border);
+            let own: Vec<_> = clauses.filter_map(|clause| self.classification(clause)).collect();
+            if own.is_empty() {
+                break;
+            }
+            found.splice(0..0, own);
+        }
+        let is_new = |at: usize| found[..at].iter().all(|(name, _)| *name != found[at].0);
+        let is_list = (2..=MAX_MEMBERS).contains(&found.len()) && (1..found.len()).all(is_new);
+        is_list.then(|| found.into_iter().map(|(_, span)| span).collect())
+    }
+
+    /// Returns the name of a thing and the clause that says of what kind it is.
+    fn classification(&self, clause: &[Piece]) -> Option<(&str, Range<usize>)> {
+        let is_sign = |piece: &&Piece| !matches!(piece.kind, PieceKind::Mark('*' | '•' | '_'));
+        let said: Vec<&Piece> = clause.iter().filter(is_sign).collect();
+        // The bullet of a line.
+        let said = match said.as_slice() {
+            [bullet, rest @ ..] if bullet.is_mark('-') => rest,
+            all => all,
+        };
+        let (name, verb, rest) = match said {
+            [name, verb, rest @ ..] => (*name, *verb, rest),
+            _ => return None,
+        };
+        let text = &self.text[name.span.clone()];
+        let is_letter = text.len() == 1 && text.bytes().all(|b| b.is_ascii_uppercase());
+        let is_name = name.kind == PieceKind::Word && (is_letter || self.is_person(name));
+        let is_verb = self.is_word(Some(verb), &["is"])
+            || matches!(verb.kind, PieceKind::Mark(':' | '–' | '—' | '→'));
+        let has_article = self.is_word(rest.first().copied(), &["a", "an", "the"]);
+        let nouns = &rest[usize::from(has_article)..];
+        let is_noun = |piece: &&&Piece| {
+            self.word(piece).is_some_and(|word| {
+                word.len() > 2 && word.chars().all(char::is_lowercase) && !words::DENYING.have(word)
+            })
+        };
+        let are_nouns = (1..=2).contains(&nouns.len()) && nouns.iter().all(|noun| is_noun(&noun));
+        let last = nouns.last()?;
+        (is_name && is_verb && are_nouns).then(|| (text, name.span.start..last.span.end))
+    }
+
     /// Returns whether a word is the name of a person: a capital and small letters, and no word that opens a
     /// sentence.
     pub(super) fn is_person(&self, piece: &Piece) -> bool {
@@ -179,8 +237,17 @@ impl Reader<'_> {
         let is_named = |at: &usize| {
             // "the son is 12"
             let is_thing = |at: usize| {
-                let is_known = at > 0 && is_word(at - 1, &["the", "his", "her", "its", "their"]);
+                let is_known = at > 0
+                    && (is_word(at - 1, &["the", "his", "her", "its", "their"])
+                        || self
+                            .word(clause[at - 1])
+                            .is_some_and(|word| word.ends_with("'s") || word.ends_with("’s")));
                 is_known && is_noun(at) && is_word(at + 1, &["is", "has"])
+            };
+            // "Area = 24"
+            let is_head = |at: usize| {
+                let is_sign = clause.get(at + 1).is_some_and(|next| next.is_mark('='));
+                at == 0 && is_noun(at) && is_sign
             };
             // "Anna is 12", "Tom has 18"
             let is_person = |at: usize| {
@@ -188,7 +255,7 @@ impl Reader<'_> {
                     && self.is_person(clause[at])
                     && is_word(at + 1, &["is", "has", "gets", "receives"])
             };
-            is_word(*at, &words::NAMING) || is_thing(*at) || is_person(*at)
+            is_word(*at, &words::NAMING) || is_thing(*at) || is_head(*at) || is_person(*at)
         };
         let at = (0..clause.len()).find(is_named)?;
         let from = at + 1 + usize::from(is_word(at + 1, &["value", "values"]));

@@ -68,6 +68,7 @@ pub(super) fn pieces(text: &str, window: &Range<usize>) -> Option<Vec<Piece>> {
                 Some(_) | None => return None,
             },
             None => match chemical(text, at, first, window)
+                .or_else(|| logical(text, at, first, window))
                 .or_else(|| plain::formula(text, at, window))
             {
                 Some(span) => Piece { kind: PieceKind::Formula { is_display: false }, span },
@@ -153,6 +154,7 @@ fn plain(text: &str, at: usize, first: char, window: &Range<usize>) -> Piece {
     }
     let whole = spanned(text, at, window)
         .or_else(|| bracketed(text, at, window))
+        .or_else(|| braced(text, at, window))
         .or_else(|| date(text, at, window))
         .or_else(|| day_of_month(text, at, window));
     if let Some(span) = whole.or_else(|| compound(text, at, window)) {
@@ -264,6 +266,18 @@ fn chemical(text: &str, at: usize, first: char, window: &Range<usize>) -> Option
     (end > 0).then(|| at..at + end)
 }
 
+/// Returns a formula of logic up to the end of its sentence or what encloses it: `∃x ¬P(x)`.
+fn logical(text: &str, at: usize, first: char, window: &Range<usize>) -> Option<Range<usize>> {
+    if !"¬∀∃∄".contains(first) || text[window.start..at].ends_with(char::is_alphanumeric) {
+        return None;
+    }
+    let line = text[at..window.end].lines().next()?;
+    let ends = ["**", ". ", "。", "\"", "”", "`"];
+    let end = ends.iter().filter_map(|end| line.find(*end)).min().unwrap_or(line.len());
+    let formula = line[..end].trim_end().trim_end_matches(['.', ',']);
+    maths::is_logical(formula).then(|| at..at + formula.len())
+}
+
 /// Returns an amount in several units, `2 hours, 46 minutes and 40 seconds`.
 fn compound(text: &str, at: usize, window: &Range<usize>) -> Option<Range<usize>> {
     /// Units from the largest to the smallest of a kind, without the plural ending.
@@ -351,6 +365,21 @@ fn nested(text: &str) -> Option<usize> {
         }
     }
     None
+}
+
+/// Returns a set in plain braces, `{HH, HT, TH, TT}`.
+fn braced(text: &str, at: usize, window: &Range<usize>) -> Option<Range<usize>> {
+    /// The longest such text, in bytes.
+    const MAX_BYTES: usize = 80;
+    let rest = text[at..window.end].strip_prefix('{')?;
+    let is_argument = text[window.start..at].ends_with(['\\', '_', '^', '}']);
+    let length = rest.find(['}', '{', '\n']).filter(|length| *length < MAX_BYTES)?;
+    let inner = &rest[..length];
+    let is_member =
+        |c: char| c.is_ascii_alphanumeric() || tail::is_digit(c) || " ,.-−+±/√π()".contains(c);
+    let is_set =
+        inner.contains(',') && inner.chars().all(is_member) && rest[length..].starts_with('}');
+    (is_set && !is_argument).then(|| at..at + length + 2)
 }
 
 /// Returns whether a letter is a word of its own, in a script without blanks.

@@ -18,6 +18,13 @@ const FUNCTIONS: [&str; 20] = [
     "arctan", "sinh", "cosh", "tanh", "sqrt", "gcd", "lcm", "det",
 ];
 
+/// Words and units of two letters, which are no products.
+const SHORT_WORDS: [&str; 34] = [
+    "am", "an", "as", "at", "be", "by", "cm", "do", "eq", "ft", "go", "he", "if", "in", "is", "it",
+    "kg", "km", "lb", "me", "mg", "ml", "mm", "ms", "my", "no", "of", "on", "or", "oz", "so", "to",
+    "we", "pm",
+];
+
 const OPERATORS: &str = "+-−*/·×÷^=<>≤≥≠≈±∈∪∩∖≡";
 const RELATIONS: &str = "=<>≤≥≠≈∈≡";
 /// Signs that may stand before an operand.
@@ -90,8 +97,12 @@ pub(super) fn formula(text: &str, at: usize, window: &Range<usize>) -> Option<Ra
     let is_arithmetic = scan.symbols > 0 || scan.spaced > 0;
     // `m/s` is a unit.
     let has_number = inner.contains(tail::is_digit) || inner.contains(|c| RELATIONS.contains(c));
-    let is_formula =
-        operands > 1 && operators > 0 && is_arithmetic && has_number && !is_named_number(inner);
+    let is_computed = operands > 1 && is_arithmetic && !is_named_number(inner);
+    // `O(n log n)`, `2√(ab)`
+    let is_order =
+        ["O(", "Θ(", "Ω("].iter().any(|open| inner.starts_with(open)) && inner.ends_with(')');
+    let is_root = has_number && inner.contains("√(");
+    let is_formula = is_computed && (operators > 0 && has_number || is_order || is_root);
     // `x ≡ 5 (mod 7)`
     let modulus = scan.text[end..].strip_prefix(" (mod ").filter(|_| inner.contains('≡'));
     let modulus =
@@ -126,7 +137,11 @@ fn is_named_number(text: &str) -> bool {
     };
     let value = value.trim().trim_start_matches(['-', '−', '±']);
     let is_digit = |c: char| tail::is_digit(c) || ".,".contains(c);
-    name.trim().chars().count() <= 2 && !value.is_empty() && value.chars().all(is_digit)
+    let is_letter = name.trim().starts_with(char::is_alphabetic);
+    is_letter
+        && name.trim().chars().count() <= 2
+        && !value.is_empty()
+        && value.chars().all(is_digit)
 }
 
 impl Scan<'_> {
@@ -157,12 +172,19 @@ impl Scan<'_> {
             self.open.push(first);
             return Some(1);
         }
+        // What is left out of a sum: `1 + 3 + … + n`.
+        if let Some(gap) = ["...", "…", "⋯"].iter().find(|gap| rest.starts_with(**gap)) {
+            self.wants_operand = false;
+            self.operands += 1;
+            return (self.operators > 0).then_some(gap.len());
+        }
         if tail::is_digit(first) {
             self.wants_operand = false;
             self.operands += 1;
             return Some(number_length(rest));
         }
-        let letters = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
+        // `nπ` is a product.
+        let letters = rest.find(|c: char| !c.is_alphabetic() || c == 'π').unwrap_or(rest.len());
         if FUNCTIONS.contains(&&rest[..letters]) {
             self.symbols += 1;
             return Some(letters);
@@ -171,7 +193,16 @@ impl Scan<'_> {
         self.operands += 1;
         self.symbols += 1;
         let is_constant = "π∞ℝℤℕℚ∅".contains(first);
-        let is_letter = letters == first.len_utf8() && !is_ideograph(first);
+        // `3ab²` is a product, too.
+        let before = self.text[..self.at].chars().next_back();
+        let touches = !self.is_apart
+            && before.is_some_and(|c| c.is_ascii_digit() || "²³⁴⁵⁶⁷⁸⁹ⁿ)(".contains(c));
+        let is_side = before.is_some_and(|c| OPERATORS.contains(c));
+        let is_pair = letters == 2
+            && (touches || is_side)
+            && rest[..letters].bytes().all(|b| b.is_ascii_lowercase())
+            && !SHORT_WORDS.contains(&&rest[..letters]);
+        let is_letter = (letters == first.len_utf8() || is_pair) && !is_ideograph(first);
         if !is_constant && !is_letter {
             return None;
         }

@@ -42,6 +42,42 @@ impl Reader<'_> {
         (is_true && (is_verb || verb.span == letter.span)).then(|| letter.span.clone())
     }
 
+    /// Returns the letters of "statements A and C are true".
+    pub(super) fn choices(&self, clauses: &[Clause<'_>]) -> Option<Range<usize>> {
+        const NOUNS: [&str; 3] = ["options", "choices", "statements"];
+        const VERBS: [&str; 5] = ["true", "correct", "right", "valid", "hold"];
+        let pieces = clauses.iter().find(|clause| clause.rank == Rank::Statement)?.pieces;
+        let noun = pieces.iter().position(|piece| self.is_word(Some(piece), &NOUNS))?;
+        let is_letter = |piece: &Piece| {
+            let text = &self.text[piece.span.clone()];
+            text.len() == 1 && ("A"..="H").contains(&text)
+        };
+        let is_between = |piece: &Piece| {
+            matches!(piece.kind, PieceKind::Mark(',' | '*' | '(' | ')'))
+                || self.is_word(Some(piece), &words::JOINING)
+        };
+        let rest = &pieces[noun + 1..];
+        let named = rest.iter().take_while(|piece| is_letter(piece) || is_between(piece)).count();
+        let (from, to) =
+            (rest.iter().position(is_letter)?, rest[..named].iter().rposition(is_letter)?);
+        let says = rest[named..].iter().any(|piece| self.is_word(Some(piece), &VERBS));
+        let denies = rest[named..].iter().any(|piece| self.is_word(Some(piece), &words::DENYING));
+        (from < to && says && !denies).then(|| rest[from].span.start..rest[to].span.end)
+    }
+
+    /// Returns the letter of the choice that any clause names last: "…, which is answer choice B".
+    pub(super) fn named_choice(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+        let is_mark = |piece: &&Piece| matches!(piece.kind, PieceKind::Mark('*' | '(' | ')' | '.'));
+        let mut said = sentence.iter().rev().filter(|piece| !is_mark(piece));
+        let letter = said.next().filter(|letter| {
+            let text = &self.text[letter.span.clone()];
+            text.len() == 1 && ("A"..="H").contains(&text)
+        })?;
+        let is_named = self.is_word(said.next(), &["option", "choice", "answer"]);
+        let denies = sentence.iter().any(|piece| self.is_word(Some(piece), &words::DENYING));
+        (is_named && !denies).then(|| letter.span.clone())
+    }
+
     /// Returns the words that a sentence answers with: its words in bold where they are more than its
     /// predicate, or else the predicate.
     pub(super) fn whole_predicate(
@@ -53,7 +89,8 @@ impl Reader<'_> {
         let is_whole = |bold: &Range<usize>| {
             // The letter of a choice is all that its sentence says.
             let covers = |own: &Range<usize>| {
-                own.len() > 1 && bold.start <= own.start && own.end <= bold.end
+                let marks = self.text[own.clone()].bytes().take_while(|b| *b == b'*').count();
+                own.len() > 1 && bold.start <= own.start + marks && own.end <= bold.end
             };
             // "**diverges** by the test", but not "**not** continuous"
             let opens = |own: &Range<usize>| {
@@ -127,11 +164,31 @@ impl Reader<'_> {
         let is_open = bold_marks(&rest[..rest.len() - marks]).is_multiple_of(4);
         let rest = if is_open { &rest[..rest.len() - marks] } else { rest };
         let is_joined = |piece: &Piece| {
-            let marks = ['*', '-', '\'', '(', ')'];
+            let marks = ['*', '-', '\'', '(', ')', '²', '³', 'ⁿ'];
             piece.kind == PieceKind::Word || marks.into_iter().any(|mark| piece.is_mark(mark))
         };
+        // "continuous at $x = 0$": where it is so only accompanies what is said.
+        let place = rest.iter().skip(1).position(|piece| self.is_word(Some(piece), &["at", "on"]));
+        let rest = match place {
+            Some(at)
+                if rest[at + 1..].iter().any(Piece::is_value)
+                    && rest[..=at].iter().all(is_joined) =>
+            {
+                &rest[..=at]
+            }
+            Some(_) | None => rest,
+        };
+        // "Ben, Cara, Ann"
+        let is_listed = |piece: &Piece| {
+            piece.is_mark(',')
+                || piece.is_mark('*')
+                || self.is_word(Some(piece), &words::JOINING)
+                || piece.kind == PieceKind::Word && self.is_person(piece)
+        };
+        let are_persons = rest.len() > 2 && rest.iter().all(is_listed);
         let words = rest.iter().filter(|piece| piece.kind == PieceKind::Word).count();
-        let is_plain = rest.iter().all(is_joined) && (1..=MAX_PREDICATE).contains(&words);
+        let is_plain =
+            (rest.iter().all(is_joined) || are_persons) && (1..=MAX_PREDICATE).contains(&words);
         let (start, end) = (rest.first()?.span.start, rest.last()?.span.end);
         is_plain.then(|| trim::clean(self.text, start..end))
     }

@@ -157,7 +157,6 @@ pub(super) static DESCRIBING: WordList = WordList::new(&[
     "not",
     "of",
     "or",
-    "real",
     "satisfying",
     "strictly",
     "such",
@@ -322,6 +321,80 @@ pub(super) static VERBS: WordList = WordList::new(&[
 pub(super) static ADJOINING: WordList =
     WordList::new(&["as", "because", "by", "identically", "since", "using"]);
 
+/// Words that say of a letter that it is an integer.
+pub(super) static INTEGERS: WordList = WordList::new(&[
+    "integer",
+    "integers",
+    "integral",
+    "entier",
+    "entiers",
+    "entero",
+    "enteros",
+    "inteiro",
+    "inteiros",
+    "ganz",
+    "ganze",
+    "ganzzahlig",
+    "整",
+    "целое",
+    "целых",
+]);
+
+/// Words around those and the letter.
+pub(super) static OF_INTEGERS: WordList = WordList::new(&[
+    "for",
+    "where",
+    "with",
+    "wobei",
+    "mit",
+    "für",
+    "où",
+    "avec",
+    "pour",
+    "donde",
+    "con",
+    "para",
+    "onde",
+    "com",
+    "is",
+    "are",
+    "an",
+    "a",
+    "any",
+    "all",
+    "every",
+    "each",
+    "some",
+    "arbitrary",
+    "number",
+    "numbers",
+    "being",
+    "denotes",
+    "can",
+    "be",
+    "eine",
+    "ein",
+    "Zahl",
+    "ist",
+    "beliebige",
+    "est",
+    "un",
+    "tout",
+    "es",
+    "cualquier",
+    "número",
+    "um",
+    "qualquer",
+    "é",
+    "为",
+    "是",
+    "任",
+    "意",
+    "数",
+    "где",
+    "число",
+]);
+
 /// Words that reject the value they are said of.
 pub(super) static REJECTING: WordList = WordList::new(&[
     "contradiction",
@@ -459,6 +532,8 @@ pub(super) static JOINING: WordList = WordList::new(&[
     "atau",
     "ve",
     "veya",
+    "且",
+    "及",
 ]);
 
 /// Words before "that" where what follows is stated: "we see that".

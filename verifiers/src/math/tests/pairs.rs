@@ -296,6 +296,50 @@ fn geometric_series_are_summed() {
 }
 
 #[test]
+fn series_are_summed() {
+    check_all_equal(
+        r"1 ; \sum_{n=1}^{\infty}\frac{1}{n(n+1)} ; \sum_{n=1}^\infty \left(\frac1n-\frac1{n+1}\right) ; \sum_{n\ge 1} \frac{1}{n^2+n}",
+    );
+    check_all_equal(
+        r"\frac{\pi}{4} ; \sum_{n=0}^\infty \frac{(-1)^n}{2n+1} ; \sum_{n=1}^\infty \arctan\frac{1}{n^2+n+1}",
+    );
+    check_all_equal(
+        r"\ln 2 ; \sum_{n=1}^\infty \frac{(-1)^{n+1}}{n} ; \sum_{k=1}^\infty \frac{1}{k2^k}",
+    );
+    check_all_equal(r"e^x ; \sum_{n=0}^\infty \frac{x^n}{n!} ; \sum_{k\geq 0} x^k/k!");
+    check_all_equal(r"\sin x ; \sum_{n=0}^\infty \frac{(-1)^n x^{2n+1}}{(2n+1)!}");
+    check_all_equal(r"2^n ; \sum_{k=0}^n \binom{n}{k}");
+    check_all_equal(r"1024 ; \sum_{k=0}^{10} \binom{10}{k}");
+    check_all_equal(r"\frac{\pi^4}{90} ; \sum_{n=1}^\infty n^{-4}");
+    check_all_equal(r"\frac{2023}{2024} ; \sum_{k=1}^{2023} \frac{1}{k(k+1)}");
+    check_all_equal(r"\frac{n}{n+1} ; \sum_{k=1}^{n} \frac{1}{k(k+1)} ; 1-\frac{1}{n+1}");
+    check_different("1", r"\sum_{n=1}^{\infty}\frac{1}{n(n+2)}");
+    check_different(r"\frac{\pi}{3}", r"\sum_{n=0}^\infty \frac{(-1)^n}{2n+1}");
+    check_different("2^n", r"\sum_{k=1}^n \binom{n}{k}");
+    check_different("e^x", r"\sum_{n=1}^\infty \frac{x^n}{n!}");
+    // No closed form, and an enclosure of the sum without the other value.
+    check("1.3", r"\sum_{n=1}^\infty \frac{1}{n^3}", "different", "enclosure_different");
+    check(
+        r"\frac{\pi}{2}",
+        r"\sum_{n=1}^\infty \frac{1}{n^2+1}",
+        "different",
+        "enclosure_different",
+    );
+    // Nothing is proven.
+    for (gold, candidate) in [
+        ("1.2020569", r"\sum_{n=1}^\infty \frac{1}{n^3}"),
+        (r"\frac{\pi\coth\pi-1}{2}", r"\sum_{n=1}^\infty \frac{1}{n^2+1}"),
+        ("1", r"\sum_{n=1}^\infty \frac{1}{\sqrt{n}(n+1)}"),
+        ("x", r"\sum_{n=1}^\infty \frac{x^n}{n^3}"),
+    ] {
+        assert_eq!(label_of(gold, candidate), "undecided", "{gold}, {candidate}");
+    }
+    check_no_four(
+        r"\sum_{n=1}^\infty \frac{4}{n} ; \sum_{n=0}^\infty \frac{4}{n(n+1)} ; \sum_{n \ge 1} 4",
+    );
+}
+
+#[test]
 fn matrices_are_computed_with() {
     let sum = r"\begin{pmatrix}1&2\\3&4\end{pmatrix} + \begin{pmatrix}5&6\\7&8\end{pmatrix}";
     check_equal(r"\begin{pmatrix}6&8\\10&12\end{pmatrix}", sum);

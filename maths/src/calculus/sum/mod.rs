@@ -1,17 +1,30 @@
 //! Sums and products over the integers of a range.
 
-use std::cmp::Ordering;
+mod binomial;
+mod infinite;
+mod polynomial;
+mod powers;
+mod ratio;
+mod rational;
+mod summand;
+mod tail;
+mod telescoping;
+mod zeta;
 
-use dashu::integer::IBig;
 use dashu::rational::RBig;
 
+use self::powers::power_sum;
+use self::ratio::{may_converge, may_differ_from_one};
+use self::rational::Rational;
+use super::ZeroTest;
 use super::build::{
-    add, call, div, exact_number, is_zero, mul, power, small_power, sub, substitute,
+    add, call, div, exact_number, mul, power, small_power, sub, substitute, whole_number,
 };
 use super::terms::{PowerTerm, TermFactor, expand};
 use crate::expr::{Binder, Bound, Constant, Expr, Function, Node, Workspace};
 use crate::fuel::Exhausted;
-use crate::interval;
+
+pub(crate) use self::tail::enclosure;
 
 /// Most terms that are written out.
 const MAX_COUNT: i64 = 500;
@@ -20,7 +33,11 @@ const MAX_COUNT: i64 = 500;
 const MAX_DEGREE: usize = 24;
 
 /// Returns the value of a sum or product.
-pub(super) fn closed(bound: &Bound, ws: &mut Workspace<'_>) -> Result<Option<Expr>, Exhausted> {
+pub(super) fn closed(
+    bound: &Bound,
+    is_zero: ZeroTest,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Expr>, Exhausted> {
     let (Some(from), Some(to)) = (bound.from, bound.to) else {
         return Ok(None);
     };
@@ -40,9 +57,68 @@ pub(super) fn closed(bound: &Bound, ws: &mut Workspace<'_>) -> Result<Option<Exp
     }
     match count {
         Some(count) if count <= MAX_COUNT => written_out(bound, from, count, ws),
-        Some(_) => Ok(None),
-        None if is_sum => Ok(None),
-        None => symbolic_product(bound, from, to, ws),
+        Some(_) | None if is_sum => by_cancelling(bound, (from, to), is_zero, ws),
+        Some(_) | None => match symbolic_product(bound, from, to, ws)? {
+            Some(product) => Ok(Some(product)),
+            None => cancelling_product(bound, from, to, ws),
+        },
+    }
+}
+
+/// Returns a sum that is infinite, or whose ends are far apart or not known: of partial fractions,
+/// of powers over factorials, of binomial coefficients, and of differences.
+fn by_cancelling(
+    bound: &Bound,
+    (from, to): (Expr, Expr),
+    is_zero: ZeroTest,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Expr>, Exhausted> {
+    let end = (*ws.node(to) != Node::Constant(Constant::Infinity)).then_some(to);
+    let Some(start) = whole_number(from, ws) else {
+        return telescoping::difference(bound, (from, end), is_zero, ws);
+    };
+    if let Some(summands) = summand::summands(bound.body, bound.variable, ws)? {
+        let mut sum = ws.integer(0)?;
+        for summand in &summands {
+            let part = match end {
+                Some(to) => telescoping::finite(summand, start, to, ws)?,
+                None => infinite::infinite(summand, start, ws)?,
+            };
+            let Some(part) = part else {
+                return Ok(None);
+            };
+            sum = add(sum, part, ws)?;
+        }
+        return Ok(Some(sum));
+    }
+    if let Some(sum) = telescoping::logarithms(bound, start, end, ws)? {
+        return Ok(Some(sum));
+    }
+    if let Some(sum) = telescoping::inverse_tangents(bound, start, end, ws)? {
+        return Ok(Some(sum));
+    }
+    if let Some(to) = end
+        && let Some(sum) = binomial::closed(bound, start, to, ws)?
+    {
+        return Ok(Some(sum));
+    }
+    telescoping::difference(bound, (from, end), is_zero, ws)
+}
+
+/// Returns a product of a rational function whose factors cancel.
+fn cancelling_product(
+    bound: &Bound,
+    from: Expr,
+    to: Expr,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Expr>, Exhausted> {
+    let end = (*ws.node(to) != Node::Constant(Constant::Infinity)).then_some(to);
+    let Some(start) = whole_number(from, ws) else {
+        return Ok(None);
+    };
+    match Rational::of(bound.body, bound.variable, ws)? {
+        Some(factor) => telescoping::product(&factor, start, end, ws),
+        None => Ok(None),
     }
 }
 
@@ -182,18 +258,6 @@ fn finite(
     }
 }
 
-/// Decides whether `ratio` is proven not to be 1, or holds variables: then the formula is undefined
-/// where they make it 1.
-fn may_differ_from_one(ratio: Expr, ws: &mut Workspace<'_>) -> Result<bool, Exhausted> {
-    if !ws.is_closed(ratio)? {
-        return Ok(true);
-    }
-    let one = ws.integer(1)?;
-    let excess = sub(ratio, one, ws)?;
-    let sign = interval::sign(excess, ws)?;
-    Ok(matches!(sign, Some(Ordering::Less | Ordering::Greater)))
-}
-
 /// Returns `sum of k r^k` from 1 to `n`: `r (1 - (n+1) r^n + n r^(n+1)) / (1-r)^2`.
 fn weighted(ratio: Expr, n: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted> {
     let one = ws.integer(1)?;
@@ -206,52 +270,6 @@ fn weighted(ratio: Expr, n: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhaus
     let below = small_power(below, 2, ws)?;
     let above = mul(ratio, bracket, ws)?;
     div(above, below, ws)
-}
-
-/// Returns `1^degree + … + n^degree` as a polynomial in `n`, by Bernoulli's numbers.
-fn power_sum(degree: usize, n: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted> {
-    ws.fuel.spend(4 * (degree as u64 + 1) * (degree as u64 + 1))?;
-    let numbers = bernoulli(degree);
-    let rows = binomials(degree + 1);
-    let scale = RBig::ONE / RBig::from(degree + 1);
-    let mut sum = ws.integer(0)?;
-    for (j, bernoulli) in numbers.iter().enumerate() {
-        let coefficient = &scale * RBig::from(rows[j].clone()) * bernoulli;
-        let coefficient = ws.number(coefficient)?;
-        let exponent = i64::try_from(degree + 1 - j).expect("degrees are small");
-        let raised = if is_zero(n, ws) { n } else { small_power(n, exponent, ws)? };
-        let term = mul(coefficient, raised, ws)?;
-        sum = add(sum, term, ws)?;
-    }
-    Ok(sum)
-}
-
-/// Returns row `n` of Pascal's triangle.
-fn binomials(n: usize) -> Vec<IBig> {
-    let mut row = vec![IBig::ONE];
-    for k in 0..n {
-        let next = &row[k] * IBig::from(n - k) / IBig::from(k + 1);
-        row.push(next);
-    }
-    row
-}
-
-/// Returns Bernoulli's numbers up to the given one, the first of them with the sign that makes it
-/// 1/2.
-fn bernoulli(last: usize) -> Vec<RBig> {
-    let mut numbers = vec![RBig::ONE];
-    for n in 1..=last {
-        let row = binomials(n + 1);
-        let mut sum = RBig::ZERO;
-        for (number, binomial) in numbers.iter().zip(&row) {
-            sum += number * RBig::from(binomial.clone());
-        }
-        numbers.push(-sum / RBig::from(n + 1));
-    }
-    if let Some(first) = numbers.get_mut(1) {
-        *first = -first.clone();
-    }
-    numbers
 }
 
 /// Returns the sum of `term`, without its coefficient, from `from` on.
@@ -317,18 +335,6 @@ fn infinite(
             _,
         ) => Ok(None),
     }
-}
-
-/// Decides whether `|ratio| < 1` is proven, or holds variables: then the sum is undefined where
-/// they make it larger.
-fn may_converge(ratio: Expr, ws: &mut Workspace<'_>) -> Result<bool, Exhausted> {
-    if !ws.is_closed(ratio)? {
-        return Ok(true);
-    }
-    let size = call(Function::Abs, ratio, ws)?;
-    let one = ws.integer(1)?;
-    let rest = sub(one, size, ws)?;
-    Ok(interval::sign(rest, ws)? == Some(Ordering::Greater))
 }
 
 /// Returns `sum of k^degree` from `start` on, for -2, -4, -6 and -8.
