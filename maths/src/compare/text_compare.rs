@@ -153,6 +153,10 @@ pub(super) fn words(text: &str) -> String {
     if bare.ends_with("无解") {
         return "no solution".to_owned();
     }
+    if ["无穷多解", "无穷多个解", "无数解", "无数个解"].iter().any(|end| bare.ends_with(end))
+    {
+        return "infinitely many".to_owned();
+    }
     // "has infinitely many solutions"
     let bare = bare.strip_prefix("has ").filter(|rest| !rest.is_empty()).unwrap_or(bare);
     if let Some(meant) = wordings::without_end(bare) {

@@ -118,7 +118,7 @@ fn read_spelling(
         return Ok(answer);
     }
     let dialect = dialect(text);
-    let text = unwrapped(text);
+    let text = unwrapped(text).trim_end_matches('。');
     if chemistry::is_reaction(text) {
         return Ok(of_form(AnswerForm::Text(text.to_owned())));
     }

@@ -403,7 +403,8 @@ impl Math {
                 && !gold.is_letters()
                 && !gold.answer.is_named()
                 && !gold.answer.has_unit()
-                && candidate.is_alike(gold, ws));
+                && candidate.is_alike(gold, ws)
+                && !gold.looks_further());
             read.push(candidate);
             if is_chosen {
                 break;

@@ -5,7 +5,7 @@ use super::question::Question;
 /// Returns whether a value is wanted for each of `count` persons or things that the question names in
 /// order: "Ann, Bob and Cy split it in the ratio 2:3:7. How much does each receive?"
 pub(super) fn names_each(question: &Question<'_>, count: usize) -> bool {
-    let asks = ["each", "respectively", "in the ratio", "in that order"];
+    let asks = ["each", "respectively", "ratio", "in that order"];
     if !asks.iter().any(|phrase| question.lower().contains(phrase)) {
         return false;
     }
@@ -26,7 +26,10 @@ fn listed(words: &[&str]) -> Option<usize> {
         if words.next_if(is_and).is_some() {
             return words.next().filter(|last| is_name(last)).map(|_| count + 1);
         }
-        word.ends_with(',').then_some(())?;
+        if !word.ends_with(',') {
+            // "A, B, C"
+            return Some(count).filter(|count| *count > 2);
+        }
     }
 }
 

@@ -27,7 +27,20 @@ pub(super) struct ReadCandidate<'a> {
     pub(super) has_content: bool,
 }
 
+/// Types of amounts that a text shows: angles in degrees, and multiples of pi.
+const TYPES: [fn(&str) -> bool; 2] = [
+    |text| text.contains('°') || text.contains("\\circ"),
+    |text| text.contains('π') || text.contains("\\pi"),
+];
+
 impl ReadGold<'_> {
+    /// Returns whether the first reading of its kind need not be the one of its type.
+    pub(super) fn looks_further(&self) -> bool {
+        self.answer.names_members()
+            || TYPES.iter().any(|is_such| is_such(self.text))
+            || maths::is_percent_change(self.text)
+    }
+
     /// Returns whether it is nothing but the letter of a choice.
     pub(super) fn is_letter(&self) -> bool {
         self.label.is_some() && !self.has_content
@@ -117,15 +130,19 @@ impl<'a> Candidates<'a> {
         }
         // An angle in degrees is looked for where the gold answer is one,
         // and one in radians, a multiple of pi.
-        let marks: [&[&str]; 2] = [&["°", "\\circ"], &["π", "\\pi"]];
-        for marks in marks {
-            let is_such = |text: &str| marks.iter().any(|mark| text.contains(mark));
+        for is_such in TYPES {
             if is_such(gold.text)
                 && let Some(candidate) =
                     own.iter().find(|candidate| is_alike(candidate) && is_such(&candidate.text))
             {
                 return candidate;
             }
+        }
+        // A change by a percentage has its direction with it.
+        if maths::is_percent_change(gold.text)
+            && let Some(candidate) = own.iter().find(|c| maths::is_percent_change(&c.text))
+        {
+            return candidate;
         }
         if let Some(at) = own.iter().position(|candidate| is_alike(&candidate)) {
             return amount_of_kind(own, at, gold);

@@ -66,6 +66,10 @@ pub(super) fn read_answer_items(
     let mut reader =
         AnswerReader { items, ws, setting, notes: Vec::new(), nesting: 0, second_sign: None };
     let all = 0..reader.declaration_of_constants(&(0..items.len()));
+    if let Some(mut family) = reader.family_in_words(&all)? {
+        family.notes = reader.notes;
+        return Ok(family);
+    }
     let mut answer = match reader.whole(all.clone()) {
         Err(Unread::NotMaths) => {
             reader.nesting = 0;
@@ -144,7 +148,7 @@ impl<'t> AnswerReader<'t, '_, '_> {
             return None;
         };
         let is_gap = |side: &LexemeRange| self.has(side, |token| token == Token::Ellipsis);
-        let is_computed = is_gap(first) && !is_gap(last);
+        let is_computed = sides[..sides.len() - 1].iter().any(is_gap) && !is_gap(last);
         let is_named = sides.len() == 2 && !is_gap(first) && !self.has_top(first, is_separator);
         (is_computed || is_named && self.enclosure(last).is_some()).then(|| last.clone())
     }

@@ -103,7 +103,12 @@ impl AnswerReader<'_, '_, '_> {
         let mut is_function = false;
         while at < span.end && at - span.start < MAX_WORDS && !is_function {
             let word = match self.token(at) {
-                Token::Word { text, .. } if is_name(text) => text,
+                Token::Word { text, .. } if is_name(text) => {
+                    let is_call =
+                        at + 1 < span.end && self.token(at + 1) == Token::Open(Bracket::Round);
+                    is_function = is_call && matches!(text, "gcd" | "lcm" | "hcf" | "max" | "min");
+                    text
+                }
                 Token::Function(
                     function @ (Function::Gcd | Function::Lcm | Function::Max | Function::Min),
                 ) => {
@@ -124,6 +129,7 @@ impl AnswerReader<'_, '_, '_> {
             && hyphen.token == Token::Minus
             && let (Some(letter), Some(noun)) = (letter.token.word(), noun.token.word())
             && letter.len() == 1
+            && letter.bytes().all(|b| b.is_ascii_lowercase())
             && noun.len() > 2
         {
             name = format!("{letter}-{noun}");

@@ -95,15 +95,26 @@ impl AnswerReader<'_, '_, '_> {
     }
 
     fn chain_of(&mut self, links: &[Link], parts: &[LexemeRange]) -> ParseResult<Chain> {
-        let first = self.expression(&parts[0])?;
+        let first = self.side_of_chain(&parts[0])?;
         let mut rest = Vec::with_capacity(links.len());
         for (link, part) in links.iter().zip(&parts[1..]) {
             let Link::Relation(relation) = *link else {
                 return Err(Unread::NotMaths);
             };
-            rest.push((relation, self.expression(part)?));
+            rest.push((relation, self.side_of_chain(part)?));
         }
         Ok(Chain { first, rest })
+    }
+
+    /// Reads a side of a chain, which may be a percentage.
+    fn side_of_chain(&mut self, part: &LexemeRange) -> ParseResult<Expr> {
+        if part.is_empty() || self.token(part.end - 1) != Token::Percent {
+            return self.expression(part);
+        }
+        match self.value(part.clone())? {
+            AnswerForm::Value(value) if value.unit.is_none() => Ok(value.expr),
+            _ => Err(Unread::NotMaths),
+        }
     }
 
     /// Reads `x = …`, `a = b = 101`, `x = 1/3 ≈ 0.33`, `2x + y = 3`.

@@ -155,14 +155,6 @@ impl AnswerReader<'_, '_, '_> {
         if let Some(end) = self.bracketed_remark(&rest) {
             return self.whole(start..end);
         }
-        if let Some((value, letters)) = self.integer_letters(&rest)? {
-            let mut members = vec![self.whole(value)?];
-            members.extend(letters.into_iter().map(|letter| Answer {
-                subjects: vec![Subject::Expr(letter)],
-                ..answer_of(AnswerForm::Region(Region::Integers))
-            }));
-            return Ok(answer_of(AnswerForm::List(members)));
-        }
         if let Some((value, domain)) = self.domain(&rest) {
             return self.with_domain(value, &domain);
         }
@@ -173,6 +165,33 @@ impl AnswerReader<'_, '_, '_> {
             return Err(Unread::NotMaths);
         }
         self.whole(start..end)
+    }
+
+    /// Reads a value with the letters of which words behind it say that they are integers: ", where $n$ is
+    /// any integer".
+    pub(super) fn family_in_words(&mut self, span: &LexemeRange) -> ParseResult<Option<Answer>> {
+        let says = |token: Token<'_>| token.word().is_some_and(|word| INTEGERS.contains(&word));
+        if !self.has(span, says) {
+            return Ok(None);
+        }
+        let Some((value, letters)) = self.integer_letters(span)? else {
+            return Ok(None);
+        };
+        let notes = self.notes.len();
+        let value = match self.whole(value) {
+            Err(Unread::NotMaths) => {
+                self.notes.truncate(notes);
+                self.nesting = 0;
+                return Ok(None);
+            }
+            read => read?,
+        };
+        let mut members = vec![value];
+        members.extend(letters.into_iter().map(|letter| Answer {
+            subjects: vec![Subject::Expr(letter)],
+            ..answer_of(AnswerForm::Region(Region::Integers))
+        }));
+        Ok(Some(answer_of(AnswerForm::List(members)).flattened()))
     }
 
     /// Splits `span` into a value and the letters of which words behind it say that they are integers:

@@ -47,7 +47,7 @@ impl AnswerReader<'_, '_, '_> {
             "all real numbers" | "all reals" | "real numbers" | "the real numbers"
             | "all real number" => AnswerForm::Region(Region::Reals),
             "all integers" | "integers" | "the integers" => AnswerForm::Region(Region::Integers),
-            "empty set" | "the empty set" => AnswerForm::Region(Region::Empty),
+            "empty set" | "the empty set" | "empty" => AnswerForm::Region(Region::Empty),
             _ => {
                 if let Some(is_odd) = parity(&lower) {
                     let residue = self.ws.integer(i64::from(is_odd))?;

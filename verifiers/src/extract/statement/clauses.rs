@@ -134,10 +134,13 @@ impl Reader<'_> {
     /// Returns the rank of the first clause of a sentence.
     fn opening_rank(&self, sentence: &[Piece]) -> Rank {
         match sentence.iter().find(|piece| !matches!(piece.kind, PieceKind::Mark('*'))) {
-            // "By induction the sum is …" has no comma after what opens it.
+            // "By induction the sum is …" has no comma before its verb.
             Some(first)
                 if self.is_word(Some(first), &["by"])
-                    && !sentence.iter().any(|piece| piece.is_mark(',')) =>
+                    && !sentence
+                        .iter()
+                        .take_while(|piece| !self.is_word(Some(piece), &["is", "are", "equals"]))
+                        .any(|piece| piece.is_mark(',')) =>
             {
                 Rank::Statement
             }

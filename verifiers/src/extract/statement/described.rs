@@ -53,7 +53,7 @@ impl Reader<'_> {
             } else if self.is_word(Some(piece), &words::SIGNED) {
                 is_kind = true;
             } else if self.is_word(Some(piece), &["real", "reals"]) {
-                is_kind |= !is_denied;
+                is_kind |= !is_denied && !is_letter(first);
                 if is_kind && self.text[piece.span.clone()].ends_with('s') {
                     end = Some(index + 1);
                 }

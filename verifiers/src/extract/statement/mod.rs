@@ -562,6 +562,10 @@ impl<'t> Reader<'t> {
     /// is no member of the list that `x = 3` is of.
     fn is_compound(&self, piece: &Piece) -> bool {
         self.left_side(piece).is_some_and(|left| {
+            // `(m, n) = (2, 3)`
+            if left.starts_with('(') && left.contains(',') {
+                return false;
+            }
             let name = left.split('_').next().unwrap_or(left);
             let name = name.trim_start_matches("\\(").trim_start_matches('$').trim();
             let is_greek = name.strip_prefix('\\').is_some_and(|name| GREEK.contains(&name));

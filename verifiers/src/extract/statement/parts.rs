@@ -141,7 +141,19 @@ impl Reader<'_> {
                     || self.is_word(Some(piece), &words::CONCLUDING)
             };
             let clauses = sentence.split(is_border);
-            let own: Vec<_> = clauses.filter_map(|clause| self.classification(clause)).collect();
+            // "So A tells the truth: A is a knight"
+            let after = |clause: &[Piece]| {
+                let colon = clause.iter().rposition(|piece| piece.is_mark(':'))?;
+                Some(clause.len() - colon - 1)
+            };
+            let own: Vec<_> = clauses
+                .filter_map(|clause| {
+                    self.classification(clause).or_else(|| {
+                        let length = after(clause)?;
+                        self.classification(&clause[clause.len() - length..])
+                    })
+                })
+                .collect();
             if own.is_empty() {
                 break;
             }

@@ -137,11 +137,8 @@ fn is_named_number(text: &str) -> bool {
     };
     let value = value.trim().trim_start_matches(['-', '−', '±']);
     let is_digit = |c: char| tail::is_digit(c) || ".,".contains(c);
-    let is_letter = name.trim().starts_with(char::is_alphabetic);
-    is_letter
-        && name.trim().chars().count() <= 2
-        && !value.is_empty()
-        && value.chars().all(is_digit)
+    let is_plain = name.trim().starts_with(char::is_alphanumeric);
+    is_plain && name.trim().chars().count() <= 2 && !value.is_empty() && value.chars().all(is_digit)
 }
 
 impl Scan<'_> {

@@ -89,8 +89,14 @@ impl Reader<'_> {
         let is_whole = |bold: &Range<usize>| {
             // The letter of a choice is all that its sentence says.
             let covers = |own: &Range<usize>| {
+                own.len() > 1 && bold.start <= own.start && own.end <= bold.end
+            };
+            // "**injective but not surjective**"
+            let goes_on = |own: &Range<usize>| {
                 let marks = self.text[own.clone()].bytes().take_while(|b| *b == b'*').count();
-                own.len() > 1 && bold.start <= own.start + marks && own.end <= bold.end
+                let rest = self.text.get(own.end..bold.end).unwrap_or_default();
+                own.start + marks == bold.start
+                    && [" but ", " and "].iter().any(|and| rest.starts_with(and))
             };
             // "**diverges** by the test", but not "**not** continuous"
             let opens = |own: &Range<usize>| {
@@ -98,7 +104,7 @@ impl Reader<'_> {
                 let before = self.text[own.start..bold.start.max(own.start)].trim_matches('*');
                 is_first && before.is_empty() && !words::DENYING.have(&self.text[bold.clone()])
             };
-            predicate.as_ref().is_none_or(|own| covers(own) || opens(own))
+            predicate.as_ref().is_none_or(|own| covers(own) || goes_on(own) || opens(own))
         };
         self.bold_words(sentence).filter(is_whole).or(predicate)
     }
@@ -164,14 +170,17 @@ impl Reader<'_> {
         let is_open = bold_marks(&rest[..rest.len() - marks]).is_multiple_of(4);
         let rest = if is_open { &rest[..rest.len() - marks] } else { rest };
         let is_joined = |piece: &Piece| {
-            let marks = ['*', '-', '\'', '(', ')', '²', '³', 'ⁿ'];
+            let marks = ['*', '-', '\'', '(', ')'];
             piece.kind == PieceKind::Word || marks.into_iter().any(|mark| piece.is_mark(mark))
         };
         // "continuous at $x = 0$": where it is so only accompanies what is said.
-        let place = rest.iter().skip(1).position(|piece| self.is_word(Some(piece), &["at", "on"]));
+        let is_place = |piece: &Piece| self.is_word(Some(piece), &["at", "on", "in", "of", "over"]);
+        // "all of ℝ"
+        let is_all = self.is_word(rest.first(), &["all"]);
+        let place = rest.iter().skip(1).position(is_place).filter(|_| !is_all);
         let rest = match place {
             Some(at)
-                if rest[at + 1..].iter().any(Piece::is_value)
+                if rest[at + 1..].iter().any(|piece| piece.is_value() || self.is_space(piece))
                     && rest[..=at].iter().all(is_joined) =>
             {
                 &rest[..=at]
@@ -191,6 +200,11 @@ impl Reader<'_> {
             (rest.iter().all(is_joined) || are_persons) && (1..=MAX_PREDICATE).contains(&words);
         let (start, end) = (rest.first()?.span.start, rest.last()?.span.end);
         is_plain.then(|| trim::clean(self.text, start..end))
+    }
+
+    /// Returns whether a word names a set of numbers or a space of them: `ℝ³`.
+    fn is_space(&self, piece: &Piece) -> bool {
+        self.text[piece.span.clone()].starts_with(['ℝ', 'ℂ', 'ℚ', 'ℤ', 'ℕ'])
     }
 
     /// Returns whether a predicate ranks its subject, which then is the answer: "the circle is larger",
