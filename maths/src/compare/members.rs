@@ -207,6 +207,9 @@ impl Comparer<'_, '_> {
         if let Some(others) = subject::by_names(members, others) {
             return self.in_order(members, &others);
         }
+        if let Some(outcome) = self.by_shared_names(members, others)? {
+            return Ok(outcome);
+        }
         // The labels of parts give them an order.
         if subject::are_labelled(members) || subject::are_labelled(others) {
             return self.in_order(members, others);
@@ -218,6 +221,33 @@ impl Comparer<'_, '_> {
         let members: Vec<&Answer> = members.iter().collect();
         let others: Vec<&Answer> = others.iter().collect();
         self.matched(&members, &others)
+    }
+
+    /// Compares members of one name where both sides name all of theirs and share some names; the others
+    /// are compared without order.
+    fn by_shared_names(
+        &mut self,
+        members: &[Answer],
+        others: &[Answer],
+    ) -> Result<Option<Comparison>, Exhausted> {
+        let pairs = subject::shared_names(members, others);
+        if pairs.is_empty() {
+            return Ok(None);
+        }
+        for (own, other) in &pairs {
+            let outcome = self.answers(&members[*own], &others[*other], None)?;
+            if !outcome.is_equal() {
+                return Ok(Some(outcome.at(*own)));
+            }
+        }
+        let is_left = |at: usize, pick: fn(&(usize, usize)) -> usize| {
+            pairs.iter().all(|pair| pick(pair) != at)
+        };
+        let own = members.iter().enumerate().filter(|(at, _)| is_left(*at, |pair| pair.0));
+        let other = others.iter().enumerate().filter(|(at, _)| is_left(*at, |pair| pair.1));
+        let own: Vec<&Answer> = own.map(|(_, member)| member).collect();
+        let other: Vec<&Answer> = other.map(|(_, member)| member).collect();
+        self.matched(&own, &other).map(Some)
     }
 
     fn matched(

@@ -48,6 +48,7 @@ use self::inequality::Equation;
 pub use self::kind::{are_alike, have_one_dimension, have_one_name};
 pub use self::outcome::{AnswerTexts, Comparison, Evidence};
 use self::outcome::{blame, outcome};
+pub use self::wordings::last_wording;
 
 /// Exponents of more bits make numbers that are not written down.
 const LARGE_BITS: usize = 16;

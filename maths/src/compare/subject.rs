@@ -134,12 +134,6 @@ pub(super) fn assigned(
 /// Returns `others` in the order of `members` where both sides name each of theirs by the same words:
 /// `maximum 18, minimum -2`.
 pub(super) fn by_names(members: &[Answer], others: &[Answer]) -> Option<Vec<Answer>> {
-    fn name(answer: &Answer) -> Option<&str> {
-        match answer.subjects.as_slice() {
-            [Subject::Text(name)] => Some(name),
-            _ => None,
-        }
-    }
     let find = |member: &Answer| {
         let own = name(member)?;
         let mut named = others.iter().filter(|other| name(other) == Some(own));
@@ -148,6 +142,30 @@ pub(super) fn by_names(members: &[Answer], others: &[Answer]) -> Option<Vec<Answ
     };
     let is_whole = members.len() == others.len() && members.len() > 1;
     is_whole.then(|| members.iter().map(find).collect())?
+}
+
+/// Returns the places of members of one name, where both sides name all of theirs by words, each once.
+pub(super) fn shared_names(members: &[Answer], others: &[Answer]) -> Vec<(usize, usize)> {
+    let names = |answers: &'_ [Answer]| -> Option<Vec<String>> {
+        let all: Vec<String> =
+            answers.iter().map(|answer| name(answer).map(str::to_owned)).collect::<Option<_>>()?;
+        let is_new = |at: usize| !all[..at].contains(&all[at]) && !all[at].starts_with('(');
+        (0..all.len()).all(is_new).then_some(all)
+    };
+    let (Some(own), Some(other)) = (names(members), names(others)) else {
+        return Vec::new();
+    };
+    let place = |name: &String| other.iter().position(|known| known == name);
+    let pairs = own.iter().enumerate();
+    pairs.filter_map(|(at, name)| place(name).map(|other| (at, other))).collect()
+}
+
+/// Returns the name of an answer in words.
+fn name(answer: &Answer) -> Option<&str> {
+    match answer.subjects.as_slice() {
+        [Subject::Text(name)] => Some(name),
+        _ => None,
+    }
 }
 
 /// Returns whether an answer gives `count` letters, at least two, one value.

@@ -170,6 +170,35 @@ pub(super) const WORDINGS: &[(&str, &str)] = &[
     ("uniformly convergent", "converges uniformly"),
     ("pointwise convergent", "converges pointwise"),
     ("undefined", "does not exist"),
+    ("no tiene solución", "no solution"),
+    ("no tiene soluciones", "no solution"),
+    ("no tiene soluciones reales", "no solution"),
+    ("não tem solução", "no solution"),
+    ("não tem soluções", "no solution"),
+    ("não tem soluções reais", "no solution"),
+    ("não possui soluções reais", "no solution"),
+    ("n'a pas de solution", "no solution"),
+    ("n'a aucune solution", "no solution"),
+    ("n'admet pas de solution", "no solution"),
+    ("n'admet aucune solution", "no solution"),
+    ("n'a pas de solution réelle", "no solution"),
+    ("hat keine lösung", "no solution"),
+    ("hat keine lösungen", "no solution"),
+    ("keine reellen lösungen", "no solution"),
+    ("hat keine reellen lösungen", "no solution"),
+    ("non ha soluzioni", "no solution"),
+    ("non ha soluzioni reali", "no solution"),
+    ("не имеет решений", "no solution"),
+    ("не имеет действительных решений", "no solution"),
+    ("解を持たない", "no solution"),
+    ("실근이 없다", "no solution"),
+    ("ninguna", "no solution"),
+    ("aucune", "no solution"),
+    ("keine", "no solution"),
+    ("nessuna", "no solution"),
+    ("convergente", "converges"),
+    ("konvergent", "converges"),
+    ("divergente", "diverges"),
     ("infinite", "infinitely many"),
     ("an infinite number", "infinitely many"),
     ("infinite number", "infinitely many"),
@@ -221,6 +250,24 @@ pub(super) const WORDINGS: &[(&str, &str)] = &[
     ("half as large", "is halved"),
     ("half as much", "is halved"),
 ];
+
+/// Returns the wording of another language that ends `text`, which is a sentence: "no tiene solución".
+pub fn last_wording(text: &str) -> Option<&str> {
+    /// Bytes of the shortest wording that is looked for.
+    const MIN_BYTES: usize = 9;
+    let text = text.trim_end_matches(['.', '。', '!', '*', ' ']);
+    let start = text.char_indices().rev().nth(40).map_or(0, |(at, _)| at);
+    let tail = text[start..].to_lowercase();
+    let known = WORDINGS.iter().map(|(wording, _)| *wording).filter(|wording| {
+        let is_foreign = !wording.is_ascii() || wording.contains(' ');
+        let ends = wording.len() >= MIN_BYTES && is_foreign && tail.ends_with(wording);
+        let before = tail[..tail.len() - if ends { wording.len() } else { 0 }].chars().next_back();
+        ends && before.is_none_or(|c| !c.is_alphabetic() || c >= '\u{3040}')
+    });
+    let longest = known.max_by_key(|wording| wording.len())?;
+    // Small letters are as long as capital ones in these languages.
+    text.get(text.len().checked_sub(longest.len())?..)
+}
 
 /// Returns what wordings of a number without an end have in common: "infinitely many solutions", "an
 /// infinite number of them".

@@ -491,14 +491,11 @@ fn holds_decimal(text: &str) -> bool {
         .any(|at| at > 0 && is_digit(at - 1) && is_digit(at + 1))
 }
 
-/// Returns whether a comma stands in `text` once, between digits, so that it may be a decimal point.
+/// Returns whether commas stand in `text`, each between digits, so that they may be decimal points.
 fn has_decimal_comma(text: &str) -> bool {
-    let Some((before, after)) = text.split_once(',') else {
-        return false;
-    };
-    before.ends_with(|c: char| c.is_ascii_digit())
-        && after.starts_with(|c: char| c.is_ascii_digit())
-        && !after.contains(',')
+    let is_digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
+    let mut commas = memchr::memchr_iter(b',', text.as_bytes()).peekable();
+    commas.peek().is_some() && commas.all(|at| at > 0 && is_digit(at - 1) && is_digit(at + 1))
 }
 
 /// Returns the less certain verdict: undecided before presumed, presumed before proven.

@@ -62,10 +62,15 @@ impl AnswerReader<'_, '_, '_> {
         let [first, rest @ ..] = members else {
             return None;
         };
-        let AnswerForm::Value(value) = &first.form else {
-            return None;
+        let own = match &first.form {
+            AnswerForm::Value(value) => algebra::variables(value.expr, self.ws),
+            // `1/(1-x) = \sum x^n, |x| < 1`
+            AnswerForm::Equation(left, right) => {
+                let own = algebra::variables(*left, self.ws);
+                (own == algebra::variables(*right, self.ws)).then_some(own)?
+            }
+            _ => return None,
         };
-        let own = algebra::variables(value.expr, self.ws);
         let says_of_own = |member: &Answer| {
             let AnswerForm::Inequality(chain) = &member.form else {
                 return false;

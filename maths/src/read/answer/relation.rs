@@ -289,8 +289,18 @@ impl AnswerReader<'_, '_, '_> {
         if !opens || is_long || is_sentence || is_denied {
             return Ok(None);
         }
+        // `f^{(n)}(x)` is a derivative, and no power.
+        let is_derivative = matches!(self.slice(span),
+            [name, caret, group, order, .., argument]
+                if name.token.word().is_some_and(|name| name.len() == 1)
+                    && caret.token == Token::Caret
+                    && group.token == Token::Open(Bracket::Group)
+                    && order.token == Token::Open(Bracket::Round)
+                    && order.mate + 1 == group.mate
+                    && argument.token == Token::Close(Bracket::Round)
+                    && argument.mate == group.mate + 1);
         // What can be computed is no mere name.
-        if self.try_expression(span)?.is_some() {
+        if !is_derivative && self.try_expression(span)?.is_some() {
             return Ok(None);
         }
         Ok(Some(Subject::Text(QUANTITY.to_owned())))

@@ -130,7 +130,9 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
         }
         if index == 0 {
             let predicate = reader.whole_predicate(sentence, &clauses);
-            statement.predicate = predicate.or_else(|| reader.chinese_predicate(sentence));
+            statement.predicate = predicate
+                .or_else(|| reader.chinese_predicate(sentence))
+                .or_else(|| reader.foreign_wording(sentence));
             if let Some(words) = reader.absence(sentence) {
                 statement.predicate = Some(words);
                 statement.is_rejection = true;

@@ -125,7 +125,7 @@ impl Reader<'_> {
     }
 
     /// Returns what the last sentences say that things with names are: "A is a knight", "B – knave".
-    pub(super) fn classified(&self, sentences: &[&[Piece]]) -> Option<Vec<Range<usize>>> {
+    pub(super) fn classified<'p>(&self, sentences: &[&'p [Piece]]) -> Option<Vec<Range<usize>>> {
         const OPENERS: [&str; 9] =
             ["if", "suppose", "assume", "assuming", "let", "since", "because", "case", "when"];
         let mut found: Vec<(&str, Range<usize>)> = Vec::new();
@@ -142,16 +142,11 @@ impl Reader<'_> {
             };
             let clauses = sentence.split(is_border);
             // "So A tells the truth: A is a knight"
-            let after = |clause: &[Piece]| {
-                let colon = clause.iter().rposition(|piece| piece.is_mark(':'))?;
-                Some(clause.len() - colon - 1)
-            };
+            let last = |clause: &'p [Piece]| clause.rsplit(|piece| piece.is_mark(':')).next();
             let own: Vec<_> = clauses
                 .filter_map(|clause| {
-                    self.classification(clause).or_else(|| {
-                        let length = after(clause)?;
-                        self.classification(&clause[clause.len() - length..])
-                    })
+                    let own = self.classification(clause);
+                    own.or_else(|| self.classification(last(clause)?))
                 })
                 .collect();
             if own.is_empty() {
@@ -254,11 +249,15 @@ impl Reader<'_> {
                         || self
                             .word(clause[at - 1])
                             .is_some_and(|word| word.ends_with("'s") || word.ends_with("’s")));
-                is_known && is_noun(at) && is_word(at + 1, &["is", "has"])
+                // "the sum of the roots is 5" names the sum.
+                let is_part = at > 1 && is_word(at - 2, &["of"]);
+                let is_whole = is_word(at + 1, &["of"]);
+                is_known && !is_part && is_noun(at) && (is_whole || is_word(at + 1, &["is", "has"]))
             };
             // "Area = 24"
             let is_head = |at: usize| {
-                let is_sign = clause.get(at + 1).is_some_and(|next| next.is_mark('='));
+                let is_sign =
+                    clause.get(at + 1).is_some_and(|next| next.is_mark('=') || next.is_mark(':'));
                 at == 0 && is_noun(at) && is_sign
             };
             // "Anna is 12", "Tom has 18"

@@ -275,6 +275,11 @@ fn number_length(text: &str) -> usize {
     while text[end..].starts_with(',') && digits(&text[end + 1..]) == 3 {
         end += 4;
     }
+    // A decimal comma.
+    let decimals = text[end..].strip_prefix(',').map_or(0, digits);
+    if decimals > 0 {
+        end += 1 + decimals;
+    }
     if text[end..].starts_with('.') && digits(&text[end + 1..]) > 0 {
         end += 1 + digits(&text[end + 1..]);
     }

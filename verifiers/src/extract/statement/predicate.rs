@@ -202,6 +202,13 @@ impl Reader<'_> {
         is_plain.then(|| trim::clean(self.text, start..end))
     }
 
+    /// Returns the known words of another language that end a sentence: "no tiene solución".
+    pub(super) fn foreign_wording(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+        let span = sentence.first()?.span.start..sentence.last()?.span.end;
+        let words = maths::last_wording(&self.text[span])?;
+        Some(trim::range_in(self.text, words))
+    }
+
     /// Returns whether a word names a set of numbers or a space of them: `ℝ³`.
     fn is_space(&self, piece: &Piece) -> bool {
         self.text[piece.span.clone()].starts_with(['ℝ', 'ℂ', 'ℚ', 'ℤ', 'ℕ'])
@@ -218,6 +225,7 @@ impl Reader<'_> {
         let first = rest.iter().find(|piece| !self.is_word(Some(piece), &["the", "always", "*"]));
         !has_value
             && (self.is_word(Some(verb), &["wins"])
+                || rest.iter().any(|piece| self.is_word(Some(piece), &["strategy"]))
                 || self.is_word(first, &words::COMPARATIVE)
                 || self.is_word(first, &["one"]) && rest.len() > 2
                 || first.is_some_and(superlative))

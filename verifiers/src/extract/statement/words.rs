@@ -193,6 +193,7 @@ pub(super) static COUNTING: WordList = WordList::new(&[
     "precisely",
     "takes",
     "tends",
+    "that's",
     "total",
 ]);
 
