@@ -93,7 +93,10 @@ fn a_cache_folder_is_used_and_not_needed() {
     let gpu = Gpu::open(&options(cache.clone())).expect("the card opens");
     assert_eq!(step(&gpu), Ok(vec![1.0; 64]));
     // So is one that the driver refuses; a compiled one that it refuses is an error.
-    assert_eq!(Gpu::open(&options(cache.clone())).expect("the card opens").origin(), Origin::Cached);
+    assert_eq!(
+        Gpu::open(&options(cache.clone())).expect("the card opens").origin(),
+        Origin::Cached
+    );
     emulator.fail(REFUSING, Fault::Image, 0);
     let gpu = Gpu::open(&options(cache.clone())).expect("the card opens");
     assert_eq!(gpu.origin(), Origin::Compiled);

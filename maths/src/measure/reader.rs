@@ -184,7 +184,8 @@ impl UnitReader {
             "a" | "an" if self.is_after_name && !rest.is_empty() => {
                 return self.below().map(|()| rest);
             }
-            "square" | "sq" | "квадратных" | "квадратные" | "квадратный" => {
+            "square" | "sq" | "квадратных" | "квадратные" | "квадратный" =>
+            {
                 return self.raise_next(2, rest);
             }
             "cubic" | "cu" | "кубических" | "кубические" => {

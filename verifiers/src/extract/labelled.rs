@@ -169,8 +169,20 @@ pub(super) fn narrow(text: &str, span: Range<usize>) -> Range<usize> {
 /// Returns the letter of `option (B)`.
 fn without_noun(text: &str, span: Range<usize>) -> Range<usize> {
     const NOUNS: [&str; 14] = [
-        "option ", "choice ", "letter ", "the letter ", "la ", "die ", "l'option ", "la opción ",
-        "la opzione ", "a alternativa ", "a opção ", "la réponse ", "вариант ", "antwort ",
+        "option ",
+        "choice ",
+        "letter ",
+        "the letter ",
+        "la ",
+        "die ",
+        "l'option ",
+        "la opción ",
+        "la opzione ",
+        "a alternativa ",
+        "a opção ",
+        "la réponse ",
+        "вариант ",
+        "antwort ",
     ];
     let rest = NOUNS.iter().find_map(|noun| without_prefix(&text[span.clone()], noun));
     let is_letter = |rest: &&str| {
