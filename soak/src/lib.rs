@@ -10,7 +10,6 @@ mod args;
 mod batches;
 mod hostile;
 mod judge;
-mod memory_group;
 mod mixed;
 mod report;
 mod routes;

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use base::cgroup::{ControlGroup, GroupLimits};
+
 use crate::SoakError;
-use crate::memory_group::MemoryGroup;
 use crate::setup::Place;
 
 /// Longest drain of a server after SIGTERM; its own setting is 30 s.
@@ -22,7 +23,7 @@ pub(crate) enum Confinement {
     /// A control group that systemd makes.
     Systemd { user: bool },
     /// A control group of our own, where there is no systemd.
-    Group(MemoryGroup),
+    Group(ControlGroup),
     /// `limits.memory` of its configuration; resident memory is watched against it from outside.
     Configured,
 }
@@ -41,7 +42,10 @@ impl Confinement {
         let user = [false, true].into_iter().find(|user| works(*user));
         match user {
             Some(user) => Self::Systemd { user },
-            None => MemoryGroup::make(bytes).map_or(Self::Configured, Self::Group),
+            None => {
+                let limits = GroupLimits { memory_bytes: Some(bytes), ..GroupLimits::default() };
+                ControlGroup::make("tribunal-soak", &limits).map_or(Self::Configured, Self::Group)
+            }
         }
     }
 
