@@ -10,6 +10,7 @@
 //! A worker that dies is replaced and the test is run once more; [`SandboxError`] is what is left,
 //! and it is never the guest's fault.
 
+mod cancel;
 mod config;
 mod languages;
 mod native;
@@ -19,6 +20,7 @@ mod report;
 mod seccomp;
 mod session;
 mod status;
+mod test;
 mod worker;
 
 pub use config::{Floor, Limits, Rung, SandboxConfig};
@@ -27,6 +29,7 @@ pub use native::NativeProgram;
 pub use pool::{Sandbox, Ticket};
 pub use pressure::PressureWatch;
 pub use report::{Ending, LimitReached, Loaded, ProcessEnd, Report};
-pub use session::{CheckFiles, Session, Test, TestFile};
+pub use session::Session;
 pub use status::SandboxStatus;
+pub use test::{CheckFiles, Test, TestFile};
 pub use worker::{Isolation, SandboxError};

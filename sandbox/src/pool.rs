@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 
+use crate::cancel::Cancel;
 use crate::config::SandboxConfig;
-use crate::session::{Cancel, SandboxState, Session, SlotWorkers};
+use crate::session::{SandboxState, Session, SlotWorkers};
 use crate::status::{SandboxCounts, SandboxStatus, add};
 use crate::worker::{Isolation, SandboxError};
 

@@ -1,73 +1,21 @@
 //! A submission in a worker.
 
-use std::net::Shutdown;
-use std::os::unix::net::UnixStream;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use crate::cancel::Cancel;
 use crate::config::{Limits, SandboxConfig};
 use crate::languages::tool_files;
 use crate::native::{COMPILER_BYTES, NativeMessage, NativeProgram};
 use crate::pressure::PressureWatch;
 use crate::report::{Ending, Loaded, ProcessEnd, Report, is_starved, not_compiled};
 use crate::status::{NOT_COMPILED, SandboxCounts, add};
+use crate::test::Test;
 use crate::worker::{Isolation, SandboxError, Start, ToolFiles, Worker, is_lean, names};
-
-/// One test of a submission. Expected values are in [`Test::Tests`] and [`Test::Check`] alone,
-/// whose text reaches a process of its own, after the submission's process was made.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Test {
-    /// Runs the submission as a program.
-    Program {
-        /// What it reads.
-        stdin: String,
-    },
-    /// Calls a function of the submission, or a method of its class `Solution`.
-    Call {
-        /// The function.
-        function: String,
-        /// Its positional arguments.
-        args: Vec<Value>,
-        /// Its named arguments.
-        kwargs: Map<String, Value>,
-        /// Whether the result is the first argument after the call.
-        in_place: bool,
-    },
-    /// Runs the loaded program with the names of three files as its arguments: `input.txt`,
-    /// `correct_output.txt` and `solution_output.txt`. They are in its memory alone.
-    Check(#[serde(skip)] CheckFiles),
-    /// Runs tests in one process, which call the submission in another.
-    Tests(#[serde(skip)] TestFile),
-}
-
-/// Python tests. They see the submission's functions as their own.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct TestFile {
-    /// Code that runs first: imports, helpers, `check(candidate)`, functions `test_*`, classes of
-    /// `unittest.TestCase`.
-    pub code: String,
-    /// The function that `candidate` names.
-    pub entry: Option<String>,
-    /// Statements, each of which is a test.
-    pub asserts: Vec<String>,
-    /// Names of the submission's module beside `solution`.
-    pub modules: Vec<String>,
-}
-
-/// The files of a program that checks an output.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct CheckFiles {
-    /// What a submission read.
-    pub input: String,
-    /// The output of the reference.
-    pub expected: String,
-    /// The output of the submission.
-    pub output: String,
-}
 
 /// What the threads of a sandbox share.
 #[derive(Debug)]
@@ -124,52 +72,6 @@ impl SandboxState {
     }
 }
 
-/// Cancels a submission from another thread.
-#[derive(Debug, Default)]
-pub(crate) struct Cancel {
-    state: Mutex<CancelState>,
-}
-
-#[derive(Debug, Default)]
-struct CancelState {
-    is_cancelled: bool,
-    /// Of the worker that runs the submission.
-    socket: Option<UnixStream>,
-}
-
-impl Cancel {
-    /// Ends the submission and its processes.
-    pub(crate) fn cancel(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.is_cancelled = true;
-        if let Some(socket) = state.socket.take() {
-            // The worker ends, and with it what its thread waits for. It fails only for one that is gone.
-            let _ = socket.shutdown(Shutdown::Write);
-        }
-    }
-
-    pub(crate) fn is_cancelled(&self) -> bool {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).is_cancelled
-    }
-
-    /// Attaches the worker that runs the submission now.
-    fn attach(&self, worker: &Worker) -> Result<(), SandboxError> {
-        let socket =
-            worker.socket().map_err(|error| SandboxError::WorkerLost(error.to_string()))?;
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.is_cancelled {
-            return Err(SandboxError::Cancelled);
-        }
-        state.socket = Some(socket);
-        Ok(())
-    }
-
-    /// Detaches it, so that cancelling late does not end another submission.
-    fn detach(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).socket = None;
-    }
-}
-
 /// What a worker runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WorkerKind {
@@ -205,6 +107,10 @@ pub struct Session<'s> {
     loaded: Option<(String, Limits)>,
     /// A program of another language and its limits.
     compiled: Option<(NativeProgram, Limits)>,
+    /// Tests of the text in Python that its worker was sent, and whose reports were not read.
+    ahead: VecDeque<Test>,
+    /// The worker that cancelling ends.
+    attached: Option<WorkerKind>,
 }
 
 #[derive(Serialize)]
@@ -218,6 +124,15 @@ struct LoadMessage<'a> {
     source: &'a str,
     lean: bool,
     limits: LoadLimits,
+}
+
+/// Tests for a worker.
+#[derive(Serialize)]
+struct Batch<'a> {
+    tests: &'a [&'a Test],
+    /// Whether the submission has no others, so that the worker may end it while their reports are read. One that has
+    /// is run again.
+    is_last: bool,
 }
 
 #[derive(Serialize)]
@@ -266,6 +181,26 @@ struct TestHead {
     wall_us: u64,
 }
 
+/// What a test wrote: to stdout, to stderr, and as its framed result.
+type Outputs = (Vec<u8>, Vec<u8>, Option<Vec<u8>>);
+
+impl TestHead {
+    /// Receives what follows it.
+    fn outputs(&self, worker: &mut Worker) -> Result<Outputs, SandboxError> {
+        let stdout = worker.receive_bytes(self.stdout)?;
+        let stderr = worker.receive_bytes(self.stderr)?;
+        let result = usize::try_from(self.result).ok();
+        let result = result.map(|length| worker.receive_bytes(length)).transpose()?;
+        Ok((stdout, stderr, result))
+    }
+}
+
+/// Bytes of tests that a worker is sent ahead: less than its socket holds, so that none is sent while it does not
+/// read.
+const AHEAD_BYTES: usize = 16 << 10;
+/// The most tests that a worker is sent at once.
+const AHEAD_TESTS: usize = 128;
+
 /// Time beyond the limits of a test after which its worker counts as lost.
 const SILENCE: Duration = Duration::from_secs(30);
 
@@ -275,7 +210,15 @@ impl<'s> Session<'s> {
         cancel: &'s Arc<Cancel>,
         workers: &'s mut SlotWorkers,
     ) -> Self {
-        Self { shared, cancel, workers, loaded: None, compiled: None }
+        Self {
+            shared,
+            cancel,
+            workers,
+            loaded: None,
+            compiled: None,
+            ahead: VecDeque::new(),
+            attached: None,
+        }
     }
 
     /// What is in force.
@@ -322,13 +265,28 @@ impl<'s> Session<'s> {
     /// # Errors
     /// Every [`SandboxError`] but [`SandboxError::QueueFull`].
     pub fn run(&mut self, test: &Test) -> Result<Report, SandboxError> {
-        let (source, limits) = self.loaded.clone().expect("a submission was loaded");
+        self.run_before(test, &std::iter::empty())
+    }
+
+    /// Runs one test of the submission, before those that follow it: the worker begins with them while this one's
+    /// report is read, and they are ended if the next call is not for the first of them.
+    ///
+    /// # Errors
+    /// Every [`SandboxError`] but [`SandboxError::QueueFull`].
+    pub fn run_before<'t>(
+        &mut self,
+        test: &Test,
+        following: &(impl Iterator<Item = &'t Test> + Clone),
+    ) -> Result<Report, SandboxError> {
+        let limits = self.loaded.as_ref().expect("a submission was loaded").1;
         self.counted(&limits, |session| {
             session.twice(WorkerKind::Python, |session| {
                 if session.workers.python.is_none() {
+                    let (source, _) = session.loaded.clone().expect("a submission was loaded");
                     session.compile(&source, limits)?.again()?;
                 }
-                session.test(WorkerKind::Python, test, &limits)
+                session.send_tests(test, following.clone(), &limits)?;
+                session.report(WorkerKind::Python, &limits)
             })
         })
     }
@@ -345,7 +303,10 @@ impl<'s> Session<'s> {
                 if session.workers.native.is_none() {
                     session.compile_native(&program, limits)?.again()?;
                 }
-                session.test(WorkerKind::Native, test, &limits)
+                let worker = session.worker(WorkerKind::Native)?;
+                worker.expect_within(limits.wall + SILENCE)?;
+                worker.send(&Batch { tests: &[test], is_last: false })?;
+                session.report(WorkerKind::Native, &limits)
             })
         })
     }
@@ -373,15 +334,40 @@ impl<'s> Session<'s> {
             WorkerKind::Python => self.loaded.take().is_some(),
             WorkerKind::Native => self.compiled.take().is_some(),
         };
-        if let (true, Some(worker)) = (was_loaded, self.workers.of(kind))
-            && worker.send(&Value::Null).is_err()
-        {
+        if was_loaded && self.end(kind).is_err() {
             if !self.cancel.is_cancelled() {
                 add(&self.shared.counts.worker_deaths, 1);
             }
             *self.workers.of(kind) = None;
-            self.cancel.detach();
+            self.detach();
         }
+    }
+
+    fn detach(&mut self) {
+        self.cancel.detach();
+        self.attached = None;
+    }
+
+    /// Tells a worker that its submission has ended.
+    fn end(&mut self, kind: WorkerKind) -> Result<(), SandboxError> {
+        if kind == WorkerKind::Python {
+            self.stop()?;
+        }
+        self.workers.of(kind).as_mut().map_or(Ok(()), |worker| worker.send(&Value::Null))
+    }
+
+    /// Ends the tests that the worker was sent ahead.
+    fn stop(&mut self) -> Result<(), SandboxError> {
+        let was_ahead = !std::mem::take(&mut self.ahead).is_empty();
+        let Some(worker) = self.workers.python.as_mut().filter(|_| was_ahead) else {
+            return Ok(());
+        };
+        worker.send(&Batch { tests: &[], is_last: false })?;
+        // What it had reported until then.
+        while let Some(head) = worker.receive::<Option<TestHead>>()? {
+            head.outputs(worker)?;
+        }
+        Ok(())
     }
 
     /// Runs `step`, and once more with a new worker if the first one was lost. Counts a failure.
@@ -413,7 +399,8 @@ impl<'s> Session<'s> {
                 add(&self.shared.counts.worker_deaths, 1);
             }
             *self.workers.of(kind) = None;
-            self.cancel.detach();
+            self.ahead.clear();
+            self.detach();
             if !matches!(error, SandboxError::WorkerLost(_) | SandboxError::GuestKilled) {
                 return result;
             }
@@ -423,12 +410,15 @@ impl<'s> Session<'s> {
 
     /// The slot's worker, which is started if there is none.
     fn worker(&mut self, kind: WorkerKind) -> Result<&mut Worker, SandboxError> {
-        let place = self.workers.of(kind);
-        if place.is_none() {
-            *place = Some(self.shared.start(kind)?);
+        if self.workers.of(kind).is_none() {
+            let started = self.shared.start(kind)?;
+            *self.workers.of(kind) = Some(started);
         }
-        let worker = place.as_mut().expect("just started");
-        self.cancel.attach(worker)?;
+        let worker = self.workers.of(kind).as_mut().expect("just started");
+        if self.attached != Some(kind) {
+            self.cancel.attach(worker)?;
+            self.attached = Some(kind);
+        }
         Ok(worker)
     }
 
@@ -486,25 +476,50 @@ impl<'s> Session<'s> {
         not_compiled(&process, &message, limits, |cpu| watch.was_starved(cpu))
     }
 
-    fn test(
+    /// Sends a test in Python, unless it was sent ahead, and as many of those that follow it as are small.
+    fn send_tests<'t>(
         &mut self,
-        kind: WorkerKind,
         test: &Test,
+        following: impl Iterator<Item = &'t Test>,
         limits: &Limits,
-    ) -> Result<Report, SandboxError> {
-        let worker = self.worker(kind)?;
+    ) -> Result<(), SandboxError> {
+        if self.ahead.front() == Some(test) {
+            self.ahead.pop_front();
+            return Ok(());
+        }
+        self.stop()?;
+        let is_lean = self.loaded.as_ref().is_some_and(|(source, _)| is_lean(source));
+        let mut left = AHEAD_BYTES;
+        let mut batch = vec![test];
+        let mut fits = test.bytes_ahead(is_lean).is_some();
+        for next in following.take(if fits { AHEAD_TESTS } else { 0 }) {
+            let bytes = next.bytes_ahead(is_lean).and_then(|bytes| left.checked_sub(bytes));
+            fits = bytes.is_some() && batch.len() < AHEAD_TESTS;
+            if !fits {
+                break;
+            }
+            left = bytes.unwrap_or_default();
+            batch.push(next);
+        }
+        // A caller that names none that follow may have others.
+        let is_last = fits && batch.len() > 1;
+        let worker = self.worker(WorkerKind::Python)?;
         worker.expect_within(limits.wall + SILENCE)?;
-        worker.send(test)?;
+        worker.send(&Batch { tests: &batch, is_last })?;
         match test {
             Test::Tests(file) => worker.send(file)?,
             Test::Check(files) => worker.send(files)?,
             Test::Program { .. } | Test::Call { .. } => {}
         }
+        self.ahead = batch.into_iter().skip(1).cloned().collect();
+        Ok(())
+    }
+
+    /// The report of the test that a worker runs.
+    fn report(&mut self, kind: WorkerKind, limits: &Limits) -> Result<Report, SandboxError> {
+        let worker = self.worker(kind)?;
         let head: TestHead = worker.receive()?;
-        let stdout = worker.receive_bytes(head.stdout)?;
-        let stderr = worker.receive_bytes(head.stderr)?;
-        let result = usize::try_from(head.result).ok();
-        let result = result.map(|length| worker.receive_bytes(length)).transpose()?;
+        let (stdout, stderr, result) = head.outputs(worker)?;
         let report = Report {
             guest: head.guest,
             tester: head.tester,
@@ -527,7 +542,7 @@ impl Drop for Session<'_> {
         for kind in [WorkerKind::Python, WorkerKind::Native] {
             self.finish(kind);
         }
-        self.cancel.detach();
+        self.detach();
         // The worker of a cancelled submission is gone or about to be.
         if self.cancel.is_cancelled() {
             *self.workers = SlotWorkers::default();

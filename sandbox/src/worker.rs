@@ -1,6 +1,6 @@
 //! A worker: an interpreter that isolates itself and serves one submission at a time.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufReader, Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -18,10 +18,11 @@ use crate::seccomp;
 const LOADER: &str = include_str!("python/loader.py");
 
 /// The programs of a worker, in the order in which they need each other.
-const PROGRAMS: [&str; 7] = [
+const PROGRAMS: [&str; 8] = [
     include_str!("python/isolate.py"),
     include_str!("python/harness.py"),
     include_str!("python/calls.py"),
+    include_str!("python/forks.py"),
     include_str!("python/worker.py"),
     include_str!("python/memory.py"),
     include_str!("python/native.py"),
@@ -142,7 +143,9 @@ pub(crate) fn names(rungs: &[Rung]) -> String {
 #[derive(Debug)]
 pub(crate) struct Worker {
     process: Child,
-    socket: UnixStream,
+    socket: BufReader<UnixStream>,
+    /// The time after which it counts as lost.
+    silence: Option<Duration>,
 }
 
 /// How a worker isolates itself: a constant of its program. It has texts, numbers and lists of them
@@ -270,12 +273,13 @@ impl Worker {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| failed(error.to_string()))?;
-        let mut worker = Self { process, socket };
+        let mut worker = Self { process, socket: BufReader::new(socket), silence: None };
         worker.expect_within(START_LIMIT)?;
         let length = u32::try_from(programs.len()).expect("the programs are short");
         let mut frame = length.to_le_bytes().to_vec();
         frame.extend_from_slice(programs.as_bytes());
-        worker.socket.write_all(&frame).map_err(|error| failed(error.to_string()))?;
+        let written = worker.socket.get_mut().write_all(&frame);
+        written.map_err(|error| failed(error.to_string()))?;
         match worker.receive().map_err(|error| failed(error.to_string()))? {
             Greeting::Ready { rungs, landlock, python } => {
                 let isolation = Isolation { rungs, refused: Vec::new(), landlock, python };
@@ -287,20 +291,27 @@ impl Worker {
 
     /// A handle by which another thread can end the worker: shutting the socket down ends it.
     pub(crate) fn socket(&self) -> std::io::Result<UnixStream> {
-        self.socket.try_clone()
+        self.socket.get_ref().try_clone()
     }
 
     /// Sets the time after which a silent worker counts as lost.
-    pub(crate) fn expect_within(&self, limit: Duration) -> Result<(), SandboxError> {
-        self.socket.set_read_timeout(Some(limit)).map_err(lost)
+    pub(crate) fn expect_within(&mut self, limit: Duration) -> Result<(), SandboxError> {
+        if self.silence != Some(limit) {
+            self.socket.get_ref().set_read_timeout(Some(limit)).map_err(lost)?;
+            self.silence = Some(limit);
+        }
+        Ok(())
     }
 
     pub(crate) fn send(&mut self, message: &impl Serialize) -> Result<(), SandboxError> {
         let body = serde_json::to_vec(message).expect("messages serialise");
         let length = u32::try_from(body.len())
             .map_err(|_| SandboxError::WorkerLost("a message of 4 GiB".to_owned()))?;
-        self.socket.write_all(&length.to_ne_bytes()).map_err(lost)?;
-        self.socket.write_all(&body).map_err(lost)
+        // At once, so that the worker is woken once.
+        self.socket
+            .get_mut()
+            .write_all(&[&length.to_ne_bytes(), body.as_slice()].concat())
+            .map_err(lost)
     }
 
     pub(crate) fn receive<M: DeserializeOwned>(&mut self) -> Result<M, SandboxError> {
@@ -320,8 +331,8 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         // A worker ends when its socket does, and then the CPU time in its namespaces is counted.
-        let _ = self.socket.shutdown(Shutdown::Write);
-        let _ = self.socket.set_read_timeout(Some(END_LIMIT));
+        let _ = self.socket.get_ref().shutdown(Shutdown::Write);
+        let _ = self.socket.get_ref().set_read_timeout(Some(END_LIMIT));
         let has_ended = std::io::copy(&mut self.socket, &mut std::io::sink()).is_ok();
         if !has_ended {
             // The child dies with its parent, and a namespace with its first process.

@@ -73,28 +73,39 @@ def redirect():
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
 
 
-def load(code, name):
-    """Runs a module's code and returns its namespace."""
+def new_module(name):
+    """The namespace of an empty module."""
     module = type(sys)(name)
     sys.modules[name] = module
     module.__file__ = name + ".py"
-    exec(code, module.__dict__)
     return module.__dict__
 
 
-def finish(code):
-    """Ends as an interpreter ends: threads, exit handlers, output."""
+def load(code, name):
+    """Runs a module's code and returns its namespace."""
+    names = new_module(name)
+    exec(code, names)
+    return names
+
+
+def closed(status):
+    """Ends what an interpreter ends: threads, exit handlers, output. Returns its exit code."""
     try:
         # Each step only where it has an effect: it would copy pages.
-        threading, atexit = sys.modules.get("threading"), sys.modules.get("atexit")
-        if threading and len(threading._active) > 1:
-            threading._shutdown()
-        if atexit and atexit._ncallbacks():
-            atexit._run_exitfuncs()
+        modules = sys.modules
+        if "threading" in modules and len(modules["threading"]._active) > 1:
+            modules["threading"]._shutdown()
+        if "atexit" in modules and modules["atexit"]._ncallbacks():
+            modules["atexit"]._run_exitfuncs()
         sys.stdout.flush()
     except BaseException:
-        code = code or 120
-    os._exit(code)
+        return status or 120
+    return status
+
+
+def finish(status):
+    """Ends as an interpreter ends."""
+    os._exit(closed(status))
 
 
 def report_exception(error):
@@ -109,20 +120,25 @@ def report_exception(error):
     return EXIT_MEMORY if isinstance(error, MemoryError) else 1
 
 
+def exit_code(error):
+    """The exit code of an interpreter that `error` ends, and which reports it."""
+    if not isinstance(error, SystemExit):
+        return report_exception(error)
+    if error.code is None:
+        return 0
+    if isinstance(error.code, int):
+        return error.code & 0xFF
+    sys.stderr.write(str(error.code) + "\n")
+    return 1
+
+
 def guarded(work):
     """Runs `work`; returns the exit code as an interpreter would."""
     try:
         work()
-        return 0
-    except SystemExit as stop:
-        if stop.code is None:
-            return 0
-        if isinstance(stop.code, int):
-            return stop.code & 0xFF
-        sys.stderr.write(str(stop.code) + "\n")
-        return 1
     except BaseException as error:
-        return report_exception(error)
+        return exit_code(error)
+    return 0
 
 
 def compile_source(source):
@@ -134,13 +150,19 @@ def compile_source(source):
         os._exit(1)
 
 
-def run_program(code):
-    """A program that reads stdin and writes stdout."""
-    finish(guarded(lambda: load(code, "__main__")))
+def run(code, names):
+    """Runs a program that reads stdin and writes stdout; returns the exit code. Not by `guarded`: each function
+    that is called is a copied page."""
+    status = 0
+    try:
+        exec(code, names)
+    except BaseException as error:
+        status = exit_code(error)
+    return closed(status)
 
 
-def run_checker(code, job):
-    """A program whose arguments name files that are nowhere but in memory."""
+def prepare_checker(job):
+    """Gives a program arguments that name files which are nowhere but in memory."""
     names = ["input.txt", "correct_output.txt", "solution_output.txt"]
     texts = dict(zip(names, (job["input"], job["expected"], job["output"])))
     open_file = io.open
@@ -153,7 +175,6 @@ def run_checker(code, job):
 
     io.open = builtins.open = open_text
     sys.argv = ["checker.py", *names]
-    finish(guarded(lambda: load(code, "__main__")))
 
 
 def find_function(names, name):

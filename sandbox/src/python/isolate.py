@@ -167,29 +167,27 @@ class Filter:
         # struct sock_fprog { unsigned short len; struct sock_filter *filter; }
         header = struct.pack("@HP", len(program) // 8, ctypes.addressof(self.program))
         self.header = ctypes.create_string_buffer(header, len(header))
-        self.address = ctypes.c_void_p(ctypes.addressof(self.header))
         # The last word of a step.
         places = [at for at in range(4, len(program), 8) if program[at:at + 4] == struct.pack("=I", PID_MARK)]
-        self.numbers = [ctypes.c_uint32.from_buffer(self.program, at) for at in places]
-        self.call = quick_prctl(PR_SET_SECCOMP, 2, self.address)
+        self.words, self.numbers = memoryview(self.program).cast("B").cast("I"), [at // 4 for at in places]
+        self.pointer = ctypes.byref(self.header)
+
+    def parts(self):
+        """The words of the program, the places of the number of a process among them, and what `prctl` takes."""
+        return self.words, self.numbers, self.pointer
 
     def install(self):
         for number in self.numbers:
-            number.value = os.getpid()
-        self.call()
+            self.words[number] = os.getpid()
+        check(LIBC.prctl(PR_SET_SECCOMP, 2, self.pointer, 0, 0))
 
 
-def quick_prctl(option, value, address=None):
-    """A function for forks that calls `prctl` with arguments made before: a new object in a fork is
-    a copied page."""
+def quick_prctl(option, value):
+    """A function for forks that calls `prctl` and makes no object for it, which would be a copied page."""
     call = PLAIN_LIBC.prctl
-    arguments = (
-        ctypes.c_long(option), ctypes.c_ulong(value), address or ctypes.c_void_p(),
-        ctypes.c_ulong(0), ctypes.c_ulong(0),
-    )
 
     def run():
-        if call(*arguments) != 0:
+        if call(option, value, 0, 0, 0) != 0:
             raise OSError("prctl is refused")
 
     return run

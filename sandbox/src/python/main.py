@@ -4,10 +4,13 @@
 def main():
     global json
     control = Control()
+    written = []
     if not SETUP["tools"]:
         use_huge_pages()
+        join_mappings()
+        written = written_memory()
     # Out of reach later.
-    null = fcntl.fcntl(os.open("/dev/null", os.O_RDWR), fcntl.F_DUPFD_CLOEXEC, 200)
+    null = fcntl.fcntl(os.open("/dev/null", os.O_RDWR), fcntl.F_DUPFD_CLOEXEC, 40)
     for file in (STDIN, STDOUT, STDERR, RESULT, JOB):
         made = os.memfd_create("", os.MFD_CLOEXEC)
         os.dup2(made, file)
@@ -30,8 +33,9 @@ def main():
     if hasattr(sys, "set_int_max_str_digits"):
         sys.set_int_max_str_digits(0)
     shrink()
+    taken = fill_pools()
     worker = NativeWorker(SETUP, state, control) if SETUP["tools"] else Worker(SETUP, state, control, null)
-    worker.start_lean()
+    worker.start_lean(written)
     import json
 
     # Imported once here: a fork finds them loaded.
@@ -40,6 +44,7 @@ def main():
     if "random" in sys.modules:
         sys.modules["random"].seed(0)
     shrink()
+    gather_memory(written)
     control.send({
         "rungs": state.rungs, "landlock": state.landlock,
         "python": ".".join(map(str, sys.version_info[:3])),

@@ -30,13 +30,14 @@ class NativeWorker(Worker):
         self.is_single = False
         self.kept = None
 
-    def start_lean(self):
+    def start_lean(self, written):
         """Programs of other languages have no template."""
 
     def become(self, argv, limits, compiles):
         """Turns a fork into a tool or into the program at `self.kept`."""
         program = self.job["program"]
-        self.die_with_worker()
+        if self.die_with_worker:
+            self.die_with_worker()
         seconds = limits["cpu_ms"] // 1000 + 2
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         # Some reserve address space without end, and are limited by what they may write to.
@@ -66,12 +67,13 @@ class NativeWorker(Worker):
         else:
             own = None
         runs_kept = self.kept is not None and not compiles and argv[0] == program["keep"]
-        if runs_kept:
-            os.closerange(JOB + 1, self.kept)
-        os.closerange((self.kept if runs_kept else JOB) + 1, LAST_DESCRIPTOR)
         if own:
             own.install()
         os.setsid()
+        os.write(self.mark, GUEST)
+        if runs_kept:
+            os.closerange(JOB + 1, self.kept)
+        os.closerange((self.kept if runs_kept else JOB) + 1, LAST_DESCRIPTOR)
         if runs_kept:
             execveat = (
                 ctypes.c_long(self.setup["execveat"]), ctypes.c_long(self.kept),
@@ -183,6 +185,6 @@ class NativeWorker(Worker):
     def serve(self):
         while True:
             self.load(self.control.receive())
-            while (test := self.control.receive()) is not None:
-                self.run_test(test)
+            while (batch := self.control.receive()) is not None:
+                self.run_tests(**batch)
             self.end_program()

@@ -4,11 +4,8 @@ Protocol: on the control descriptor, frames of a 32-bit length and JSON; a test'
 frame as raw bytes, whose lengths the frame gives. The worker is the only trusted process in its
 namespaces beside those of its own program.
 
-A fork copies page tables and protects every page against writing, and each side copies the pages
-that it writes: that is most of a test's time. So a submission has a template, a process that
-compiled it and does nothing but fork, and most templates are forks of a lean process that did not
-import the library. All of them are children of the worker. The files at descriptors 0 to 4 are made
-once, and emptied between tests, when no process of a guest is left.
+The files at descriptors 0 to 4 are made once, and emptied between tests, when no process of a guest
+is left.
 """
 
 import ctypes
@@ -23,27 +20,25 @@ RESULT_BYTES = 4 << 20
 STDIN, STDOUT, STDERR, RESULT, JOB = range(5)
 # Above every descriptor that a process here can have.
 LAST_DESCRIPTOR = 256
-CLONE_PARENT = 0x8000
-# Milliseconds after which a process that forks for others and does not reply is lost. A fork takes less
-# than one.
-REPLY_LIMIT = 10_000
-# Order to a template: run the program, the call in the file `JOB`, or the program as a checker of
-# the texts in it.
-PROGRAM, CALL, CHECK = b"p", b"c", b"k"
 # Seconds after which a test is not short.
 SHORT = 0.01
-ORDERS = {"program": PROGRAM, "call": CALL, "check": CHECK}
 
 
 class Gone(Exception):
     """The supervisor closed its end."""
 
 
+class Stopped(Exception):
+    """The supervisor needs no more of the tests that it sent."""
+
+
 class Control:
     """The supervisor's end of the socket."""
 
     def __init__(self):
-        self.descriptor = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 200)
+        self.descriptor = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 40)
+        self.queued, self.poll = [], select.poll()
+        self.poll.register(self.descriptor, select.POLLIN)
 
     def read(self, size):
         parts = []
@@ -71,109 +66,22 @@ class Control:
         empty(file, memoryview(buffer))
         buffer[:] = bytes(size)
 
-    def send(self, message, *outputs):
+    def queue(self, message, *outputs):
+        """Keeps a message for the next one that is sent."""
         data = json.dumps(message).encode()
-        data = b"".join([struct.pack("=I", len(data)), data, *outputs])
-        view = memoryview(data)
+        self.queued += (struct.pack("=I", len(data)), data, *outputs)
+
+    def flush(self):
+        view, self.queued = memoryview(b"".join(self.queued)), []
         while view:
             view = view[os.write(self.descriptor, view):]
 
+    def send(self, message, *outputs):
+        self.queue(message, *outputs)
+        self.flush()
 
-# `fork` without the hooks of `os.fork`, which reseed generators and rebuild locks: they cost three
-# times what the fork does. This process has one thread and holds no lock, so nothing is left to
-# repair, and a generator of random numbers starts every test in the same state.
-FORK = PLAIN_LIBC.fork
-SYSCALL = PLAIN_LIBC.syscall
-
-
-def fork_by_order(orders, replies, clone, begin):
-    """Forks a child of the worker for each order, and does nothing else: its pages stay shared."""
-    arguments = [ctypes.c_long(number) for number in (clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0)]
-    while order := os.read(orders, 4096):
-        pid = SYSCALL(*arguments)
-        if pid == 0:
-            begin(order)
-        os.write(replies, struct.pack("=i", pid))
-    os._exit(0)
-
-
-def begin_with(run, *arguments):
-    """Runs the program of a child, which never returns to that of its parent."""
-    try:
-        run(*arguments)
-    finally:
-        os._exit(1)
-
-
-class Forker:
-    """The worker's end of `fork_by_order`."""
-
-    def __init__(self):
-        (self.orders, self.order), (self.replies, self.reply) = os.pipe(), os.pipe()
-        self.process = None
-        self.poll = select.poll()
-        self.poll.register(self.replies, select.POLLIN)
-
-    def serve(self, clone, begin):
-        fork_by_order(self.orders, self.reply, clone, begin)
-
-    def attach(self, process):
-        self.process = process
-        self.poll.register(process.handle, select.POLLIN)
-
-    def fork(self, order):
-        os.write(self.order, order)
-        return self.forked()
-
-    def forked(self):
-        """The number that the process replies with."""
-        ready = [handle for handle, _ in self.poll.poll(REPLY_LIMIT)]
-        if not ready or self.process.handle in ready:
-            raise Gone
-        (pid,) = struct.unpack("=i", os.read(self.replies, 4))
-        if pid < 0:
-            raise Gone
-        return pid
-
-    def end(self):
-        """Ends the process, with what it may have replied."""
-        if self.process:
-            self.poll.unregister(self.process.handle)
-            self.process.end()
-            self.process.close()
-            self.process = None
-            while self.poll.poll(0):
-                os.read(self.replies, 4096)
-
-
-class Process:
-    """A child of the worker, and what it used."""
-
-    def __init__(self, pid):
-        self.pid = pid
-        self.status, self.usage, self.started, self.killed = None, None, False, False
-        self.handle = os.pidfd_open(pid)
-
-    def cpu(self):
-        """CPU time in seconds so far."""
-        try:
-            return time.clock_gettime((~self.pid << 3) | 2)
-        except OSError:
-            return 0.0
-
-    def reap(self):
-        # A session of its own is the last restriction, and nothing can undo it.
-        self.started = os.getsid(self.pid) == self.pid
-        _, self.status, self.usage = os.wait4(self.pid, 0)
-
-    def end(self):
-        if self.status is None:
-            self.killed = True
-            os.kill(self.pid, SIGKILL)
-            self.reap()
-
-    def close(self):
-        os.close(self.handle)
+    def has_message(self):
+        return bool(self.poll.poll(0))
 
 
 def empty(file, content=b""):
@@ -202,30 +110,43 @@ class Worker:
         self.filter = Filter(bytes.fromhex(setup["guest_filter"])) if "seccomp" in state.rungs else None
         self.is_single = self.filter is not None
         # The working folder of a test, and its state while no test has used it.
-        self.place, self.untouched = b"/", ()
+        self.place, self.untouched, self.folders = b"/", None, []
         # A namespace ends with its first process.
-        self.die_with_worker = (lambda: None) if state.is_init else quick_prctl(PR_SET_PDEATHSIG, SIGKILL)
+        self.die_with_worker = None if state.is_init else quick_prctl(PR_SET_PDEATHSIG, SIGKILL)
         self.lean, self.template = Forker(), Forker()
+        # Of restricted processes.
+        self.marks, self.mark = os.pipe()
+        os.set_blocking(self.marks, False)
         self.job, self.null = None, null
+        # Whether the supervisor may need no more of the tests that it sent.
+        self.may_stop = False
         self.processors, self.is_pinned = os.sched_getaffinity(0), False
 
-    def start_lean(self):
+    def start_lean(self, written):
         """Forks the process that forks lean templates."""
         if self.state.is_init and not self.filter:
             # It would end with the processes of a guest.
             return
         pid = FORK()
         if pid == 0:
-            self.die_with_worker()
-            begin_with(self.lean.serve, self.setup["clone"], lambda order: begin_with(self.load_lean, order))
+            begin_with(self.serve_templates, written)
         self.lean.attach(Process(pid))
 
-    def restrict(self):
-        """The last restrictions, in the guest itself. Each page that it touches is a copy."""
-        self.die_with_worker()
+    def serve_templates(self, written):
+        """The process that forks lean templates."""
+        if self.die_with_worker:
+            self.die_with_worker()
+        gather_memory(written)
+        serve_orders(self, self.lean)
+
+    def restrict(self, mark):
+        """The last restrictions of a process beside a template's guests, which then writes its mark."""
+        if self.die_with_worker:
+            self.die_with_worker()
         if self.filter:
             self.filter.install()
         os.setsid()
+        os.write(self.mark, mark)
 
     def limit(self, cpu_ms, memory):
         """Limits of a process of a submission and its forks. The worker ends it before the first."""
@@ -234,57 +155,62 @@ class Worker:
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
-    def load_lean(self, folder):
-        """A template by the lean process."""
+    def load_lean(self, order):
+        """What a template by the lean process forks."""
         cpu_ms, memory = struct.unpack("=QQ", os.pread(JOB, 16, 0))
         source = os.pread(JOB, os.fstat(JOB).st_size - 16, 16).decode("utf-8", "surrogatepass")
-        os.chdir(folder)
-        self.serve_tests(source, cpu_ms, memory, folder)
+        os.chdir(order.rstrip(b"\0"))
+        return self.begin_template(source, cpu_ms, memory)
 
-    def serve_tests(self, source, cpu_ms, memory, folder):
-        """A template: compiles the submission, and forks for each test."""
-        self.die_with_worker()
+    def begin_template(self, source, cpu_ms, memory):
+        """Compiles the submission in a session of its own: code, and the namespace of its module."""
+        if self.die_with_worker:
+            self.die_with_worker()
+        os.setsid()
         self.limit(cpu_ms, memory)
-        code = compile_source(source)
-        __import__("gc").freeze()
-        os.write(self.template.reply, bytes(4))
+        code, names = compile_source(source), new_module("__main__")
+        os.write(self.template.reply, READY)
+        return code, names
 
-        def begin(order):
-            kind, place = order[:1], order[1:]
-            if place != folder:
-                os.chdir(place)
-            if kind == PROGRAM:
-                os.closerange(RESULT, LAST_DESCRIPTOR)
-                self.restrict()
-                run_program(code)
-            else:
-                job = os.pread(JOB, os.fstat(JOB).st_size, 0)
-                os.closerange(JOB if kind == CALL else RESULT, LAST_DESCRIPTOR)
-                self.restrict()
-                if kind == CALL:
-                    run_call(code, json.loads(job[32:]), job[:32].decode(), RESULT)
-                run_checker(code, json.loads(job))
+    def serve_tests(self, *job):
+        """A template that is a fork of the worker."""
+        serve_orders(self, self.template, *self.begin_template(*job))
 
-        self.template.serve(self.setup["clone"], lambda order: begin_with(begin, order))
+    def read_job(self, order):
+        """What a test has beside its input, in a guest."""
+        place = order[1:].rstrip(b"\0")
+        if place:
+            os.chdir(place)
+        return b"" if order[0] == PROGRAM[0] else os.pread(JOB, os.fstat(JOB).st_size, 0)
+
+    def fork_child(self, begin, *arguments):
+        """Forks the worker itself."""
+        pid = FORK()
+        if pid == 0:
+            SIGNALS.pthread_sigmask(SIGNALS.SIG_UNBLOCK, CHILD_ENDS)
+            begin_with(begin, *arguments)
+        return Process(pid)
 
     def start_template(self, is_lean):
         """Starts the template of the loaded job; returns the limit that it met."""
-        limits = self.job["limits"]
+        source, limits = self.job["source"], self.job["limits"]
         for file in (STDIN, STDOUT, STDERR):
             empty(file)
         if is_lean and self.lean.process:
             head = struct.pack("=QQ", limits["cpu_ms"], limits["memory"])
-            empty(JOB, head + self.job["source"].encode("utf-8", "surrogatepass"))
-            pid = self.lean.fork(self.place)
+            empty(JOB, head + source.encode("utf-8", "surrogatepass"))
+            self.lean.fork(self.place.ljust(ORDER_BYTES, b"\0"))
+            process = Process(self.lean.forked())
         else:
-            pid = FORK()
-            if pid == 0:
-                begin_with(
-                    self.serve_tests, self.job["source"], limits["cpu_ms"], limits["memory"], self.place
-                )
-        self.is_lean = is_lean
-        self.template.attach(Process(pid))
-        return self.wait([self.template.process], limits, self.template.replies)
+            process = self.fork_child(self.serve_tests, source, limits["cpu_ms"], limits["memory"])
+        self.is_lean, self.first_place = is_lean, self.place
+        self.template.attach(process)
+        reached = self.wait([process], limits, self.template.replies)
+        if reached is None and process.status is None:
+            os.read(self.template.replies, len(READY))
+            for file in (STDOUT, STDERR, JOB):
+                empty(file)
+        return reached
 
     def pin(self):
         """Keeps the processes of a submission on one processor for as long as they are short: they run one
@@ -301,11 +227,24 @@ class Worker:
             for pid in (0, *[process.pid for process in processes if process.status is None]):
                 set_processors(pid, self.processors)
 
+    def short_end(self, limits):
+        """Waits for the end of the only guest for as long as a test is short; returns what has ended."""
+        end = time.monotonic() + min(SHORT, limits["cpu_ms"] / 1000, limits["wall_ms"] / 1000)
+        while (left := end - time.monotonic()) > 0:
+            SIGNALS.sigtimedwait(CHILD_ENDS, left)
+            pid, status, usage = os.wait4(-1, os.WNOHANG)
+            if pid in (self.template.process.pid, self.lean.process and self.lean.process.pid):
+                raise Gone
+            if pid:
+                return Ended(status, usage)
+        return None
+
     def wait(self, processes, limits, ready=None):
         """Waits until the last of them has ended, something is ready to be read, or a limit is
         reached; returns that limit's name."""
+        self.control.flush()
         poll = select.poll()
-        poll.register(self.control.descriptor, select.POLLRDHUP)
+        poll.register(self.control.descriptor, select.POLLRDHUP | (select.POLLIN if self.may_stop else 0))
         waiting = {process.handle: process for process in processes}
         for handle in waiting:
             poll.register(handle, select.POLLIN)
@@ -327,9 +266,9 @@ class Worker:
             events = poll.poll(pause * 1000)
             if not events:
                 self.unpin([*filter(None, [self.template.process]), *processes])
-            for handle, _ in events:
+            for handle, event in events:
                 if handle == self.control.descriptor:
-                    raise Gone
+                    raise Stopped if event == select.POLLIN else Gone
                 if handle == ready:
                     return None
                 poll.unregister(handle)
@@ -342,6 +281,12 @@ class Worker:
         """Ends every process of the test, also those that left its group, and collects them."""
         for process in processes:
             process.end()
+        try:
+            marks = os.read(self.marks, 64)
+        except BlockingIOError:
+            marks = b""
+        for process, mark in zip(processes, (GUEST, TESTER)):
+            process.started = mark in marks
         if self.is_single:
             # By the filter a guest is one process, and its end is the end of all of it.
             return
@@ -361,9 +306,14 @@ class Worker:
                 os.wait4(child, 0)
 
     def output(self, file):
-        """What was written to a stream, and whether it was too long."""
-        size, limit = os.fstat(file).st_size, self.job["limits"]["output"]
-        return os.pread(file, min(size, limit), 0), size > limit
+        """Takes what was written to a stream; returns whether it was too long, too."""
+        state, limit = os.fstat(file), self.job["limits"]["output"]
+        size = state.st_size
+        data = os.pread(file, min(size, limit), 0) if size else b""
+        if size or state.st_blocks:
+            os.ftruncate(file, 0)
+        os.lseek(file, 0, os.SEEK_SET)
+        return data, size > limit
 
     def folder(self):
         """Makes an empty working folder, whose name no test before could know, the current one."""
@@ -372,19 +322,15 @@ class Worker:
             self.place = f"{self.state.work}/{os.urandom(8).hex()}".encode()
             os.mkdir(self.place, 0o700)
             os.chdir(self.place)
+            for folder in self.folders:
+                os.close(folder)
+            self.folders = [os.open(path, os.O_PATH | os.O_CLOEXEC) for path in (self.state.work, self.place)]
             self.untouched = self.folder_state()
 
     def folder_state(self):
-        """What differs once something was done to the working folder, and remains of it; None if it is gone.
-        In a file system in memory the size of a folder counts its entries."""
-        try:
-            states = os.stat(self.state.work), os.stat(self.place)
-        except OSError:
-            return None
-        return [
-            (state.st_ino, state.st_mode, state.st_size, state.st_atime_ns, state.st_mtime_ns, state.st_ctime_ns)
-            for state in states
-        ]
+        """What differs once something was done to the working folder, and remains of it. In a file system in memory
+        the size of a folder counts its entries."""
+        return [STATE(os.fstat(folder)) for folder in self.folders]
 
     def load(self, job):
         """Starts the template of a submission, and reports how that went."""
@@ -393,7 +339,6 @@ class Worker:
         reached = self.start_template(job["lean"])
         template = self.template.process
         if reached is None and template.status is None:
-            self.template.forked()
             self.control.send({"process": None, "stderr": 0})
         else:
             template.end()
@@ -417,44 +362,79 @@ class Worker:
     def ready_template(self, kind):
         """Sees to a template for a test: that it runs, in the right folder, with what a call needs."""
         self.folder()
-        if self.template.process and (kind == PROGRAM or not self.is_lean):
+        if self.template.process and (kind == "program" or not self.is_lean):
             return
         self.template.end()
         if self.start_template(is_lean=False) or self.template.process.status is not None:
             # What compiled before does not any more: the machine is short of something.
             raise Gone
-        self.template.forked()
+
+    def run_tests(self, tests, is_last):
+        """Runs tests one after the other. Their reports wait for each other as long as the tests are short: to wake the
+        supervisor for each takes as long as a part of a test. It ends them by an empty list, which is answered by
+        nothing."""
+        sent, self.may_stop = time.monotonic(), len(tests) > 1
+        try:
+            for number, test in enumerate(tests):
+                if number and self.control.has_message():
+                    raise Stopped
+                self.run_test(test)
+                if time.monotonic() - sent > SHORT:
+                    self.control.flush()
+                    sent = time.monotonic()
+        except Stopped:
+            for file in (STDOUT, STDERR):
+                empty(file)
+            tests = self.control.receive()["tests"]
+        self.may_stop = False
+        if tests:
+            self.control.flush()
+        else:
+            self.control.send(None)
+        if is_last:
+            self.template.end()
 
     def run_test(self, test):
         """Runs one test and reports it."""
-        limits = self.job["limits"]
+        limits, kind = self.job["limits"], test["kind"]
         start = time.monotonic()
-        kind = test["kind"]
-        nonce = os.urandom(16).hex()
+        nonce = os.urandom(16).hex() if kind in ("call", "tests") else None
         processes = []
         try:
             if kind == "tests":
                 self.folder()
-                for file in (STDIN, STDOUT, STDERR, RESULT):
-                    empty(file)
+                empty(STDIN)
+                empty(RESULT)
                 self.run_with_tester(processes, nonce)
+                reached = self.wait(processes, limits)
             else:
-                order = ORDERS[kind]
-                self.ready_template(order)
-                for file in (STDIN, STDOUT, STDERR, RESULT):
-                    empty(file)
-                if kind == "program":
-                    empty(STDIN, test["stdin"].encode("utf-8", "surrogatepass"))
-                elif kind == "check":
-                    self.control.receive_secret(JOB)
-                else:
-                    empty(JOB, (nonce + json.dumps(test)).encode())
-                processes.append(Process(self.template.fork(order + self.place)))
-            reached = self.wait(processes, limits)
+                self.ready_template(kind)
+                reached = self.run_by_template(processes, test, nonce)
         finally:
             self.reclaim(processes)
-        empty(JOB)
-        self.report(processes, reached, nonce if kind in ("call", "tests") else None, start)
+        if kind != "program":
+            empty(JOB)
+        self.report(processes, reached, nonce, start)
+
+    def run_by_template(self, processes, test, nonce):
+        """Runs a test in a fork of the template; returns the limit that it met."""
+        limits, kind = self.job["limits"], test["kind"]
+        empty(STDIN, test["stdin"].encode("utf-8", "surrogatepass") if kind == "program" else b"")
+        if kind == "check":
+            self.control.receive_secret(JOB)
+        elif kind == "call":
+            empty(RESULT)
+            empty(JOB, (nonce + json.dumps(test)).encode())
+        order = ORDERS[kind]
+        if self.place != self.first_place:
+            order = (order[:1] + self.place).ljust(ORDER_BYTES, b"\0")
+        self.template.fork(order)
+        if self.is_single and (ended := self.short_end(limits)):
+            processes.append(ended)
+            return None
+        processes.append(Process(self.template.forked()))
+        self.unpin([self.template.process, *processes])
+        return self.wait(processes, limits)
 
     def report(self, processes, reached, nonce, start):
         """Sends what the processes of a test did; with a nonce, their framed result."""
@@ -468,7 +448,7 @@ class Worker:
             too_long=is_long, stdout=len(stdout), stderr=len(stderr),
             result=-1 if frame is None else len(frame), wall_us=int((time.monotonic() - start) * 1e6),
         )
-        self.control.send(report, stdout, stderr, frame or b"")
+        self.control.queue(report, stdout, stderr, frame or b"")
         for process in processes:
             process.close()
 
@@ -480,9 +460,9 @@ class Worker:
         def guest():
             os.dup2(guest_in, RESULT)
             os.dup2(tester_out, JOB)
-            os.closerange(JOB + 1, LAST_DESCRIPTOR)
             self.limit(limits["cpu_ms"], limits["memory"])
-            self.restrict()
+            self.restrict(GUEST)
+            os.closerange(JOB + 1, LAST_DESCRIPTOR)
             run_submission(compile_source(source), RESULT, JOB)
 
         def tester():
@@ -492,19 +472,16 @@ class Worker:
             tests = json.loads(os.pread(JOB, os.fstat(JOB).st_size, 0))
             os.dup2(tester_in, JOB)
             os.dup2(guest_out, JOB + 1)
-            os.closerange(JOB + 2, LAST_DESCRIPTOR)
             self.limit(limits["cpu_ms"], limits["memory"])
-            self.restrict()
+            self.restrict(TESTER)
+            os.closerange(JOB + 2, LAST_DESCRIPTOR)
             run_tests(tests, nonce, RESULT, JOB, JOB + 1)
 
         # The submission is forked before the tests arrive: its memory cannot hold them.
         for run in (guest, tester):
             if processes:
                 self.control.receive_secret(JOB)
-            pid = FORK()
-            if pid == 0:
-                begin_with(run)
-            processes.append(Process(pid))
+            processes.append(self.fork_child(run))
         for file in (guest_in, guest_out, tester_in, tester_out):
             os.close(file)
 
@@ -521,11 +498,12 @@ class Worker:
         return body[:size] if body[size:] == nonce.encode() else None
 
     def serve(self):
+        SIGNALS.pthread_sigmask(SIGNALS.SIG_BLOCK, CHILD_ENDS)
         while True:
             job = self.control.receive()
             self.pin()
             self.load(job)
-            while (test := self.control.receive()) is not None:
-                self.run_test(test)
+            while (batch := self.control.receive()) is not None:
+                self.run_tests(**batch)
             self.template.end()
             self.unpin()

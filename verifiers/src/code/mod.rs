@@ -159,9 +159,15 @@ impl Submission {
         }
     }
 
-    fn run(&self, test: &Test, session: &mut Session<'_>) -> Result<Report, SandboxError> {
+    /// Runs a test, before those that follow it.
+    fn run<'t>(
+        &self,
+        test: &Test,
+        following: &(impl Iterator<Item = &'t Test> + Clone),
+        session: &mut Session<'_>,
+    ) -> Result<Report, SandboxError> {
         match self {
-            Self::Python(_) => session.run(test),
+            Self::Python(_) => session.run_before(test, following),
             Self::Native(_) => session.run_native(test),
         }
     }
@@ -208,7 +214,10 @@ pub fn judge(
             );
             break;
         }
-        let report = submission.run(&test.run, session)?;
+        // A checker runs between two tests.
+        let n_following = if task.checker.is_some() { 0 } else { task.tests.len() };
+        let following = task.tests.iter().skip(index + 1).take(n_following).map(|test| &test.run);
+        let report = submission.run(&test.run, &following, session)?;
         result.cpu += Duration::from_micros(report.guest.cpu_us);
         let accepted = match &task.checker {
             Some(checker) if limit_verdict(report.ending(&limits)).is_none() => {
