@@ -19,11 +19,14 @@ pub enum Rung {
     Landlock,
     /// User, mount, pid, net, ipc and uts namespaces.
     Namespaces,
+    /// A control group for each slot: memory, processes and processors of all its processes together.
+    Cgroups,
 }
 
 impl Rung {
     /// All rungs.
-    pub const ALL: [Self; 4] = [Self::Limits, Self::Seccomp, Self::Landlock, Self::Namespaces];
+    pub const ALL: [Self; 5] =
+        [Self::Limits, Self::Seccomp, Self::Landlock, Self::Namespaces, Self::Cgroups];
 
     /// The name in results.
     pub fn name(self) -> &'static str {
@@ -32,6 +35,7 @@ impl Rung {
             Self::Seccomp => "seccomp",
             Self::Landlock => "landlock",
             Self::Namespaces => "namespaces",
+            Self::Cgroups => "cgroups",
         }
     }
 }

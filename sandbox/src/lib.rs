@@ -12,6 +12,7 @@
 
 mod cancel;
 mod config;
+mod group;
 mod languages;
 mod native;
 mod pool;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 
 use crate::cancel::Cancel;
-use crate::config::SandboxConfig;
+use crate::config::{Limits, SandboxConfig};
 use crate::session::{SandboxState, Session, SlotWorkers};
 use crate::status::{SandboxCounts, SandboxStatus, add};
 use crate::worker::{Isolation, SandboxError};
@@ -87,6 +87,21 @@ impl Sandbox {
     /// What is in force; `None` before the first worker.
     pub fn isolation(&self) -> Option<Isolation> {
         self.shared.isolation()
+    }
+
+    /// Starts a worker, and returns what is in force in it.
+    ///
+    /// # Errors
+    /// Those of a worker that cannot be started, and [`SandboxError::QueueFull`].
+    pub fn probe(&self) -> Result<Isolation, SandboxError> {
+        let (send, receive) = bounded(1);
+        let _ticket = self.submit(move |session| {
+            let loaded = session.load("", Limits::default());
+            // Nothing waits for it once this process ends.
+            let _ = send.send(loaded.map(|_| session.isolation()));
+        })?;
+        let lost = || SandboxError::WorkerLost("its slot ended".to_owned());
+        receive.recv().map_err(|_| lost())??.ok_or_else(lost)
     }
 
     /// What it does now and has done.

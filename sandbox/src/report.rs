@@ -35,6 +35,9 @@ pub struct ProcessEnd {
     native: bool,
     /// The limit at which the worker ended the test.
     reached: Option<LimitReached>,
+    /// Whether processes of the slot were killed because it held too much; `None` if that is not known.
+    #[serde(skip)]
+    group_exceeded: Option<bool>,
 }
 
 /// End of a test, with blame.
@@ -121,6 +124,11 @@ impl Loaded {
 const EXIT_MEMORY: i32 = 99;
 
 impl ProcessEnd {
+    /// Whether neither it nor the worker ended it.
+    pub(crate) fn was_killed(&self) -> bool {
+        self.signal == Some(libc::SIGKILL) && !self.killed
+    }
+
     /// The end with blame, output aside.
     pub fn ending(&self, limits: &Limits) -> Ending {
         if let Some(limit) = self.reached {
@@ -130,12 +138,15 @@ impl ProcessEnd {
             return Ending::Broken;
         }
         let holds_much = self.peak_kib.saturating_mul(1024 * 2) >= limits.memory_bytes;
+        let may_be_memory = self.killed || self.group_exceeded != Some(false);
         match (self.exit, self.signal) {
+            // One of its processes perhaps, without which it went on.
+            _ if self.native && self.group_exceeded == Some(true) => Ending::Memory,
             (Some(0), _) => Ending::Finished,
             (Some(EXIT_MEMORY), _) if !self.native => Ending::Memory,
             (_, Some(libc::SIGSYS)) => Ending::Security,
             // No guest can send it to itself; the system may, when memory is short.
-            (_, Some(libc::SIGKILL)) if holds_much => Ending::Memory,
+            (_, Some(libc::SIGKILL)) if holds_much && may_be_memory => Ending::Memory,
             (_, Some(libc::SIGKILL)) if !self.killed => Ending::Broken,
             (_, Some(libc::SIGXCPU)) => Ending::Time(LimitReached::Cpu),
             (_, Some(libc::SIGXFSZ)) => Ending::Output,
@@ -147,6 +158,13 @@ impl ProcessEnd {
 }
 
 impl Report {
+    /// Notes whether processes of the slot were killed because it held too much.
+    pub(crate) fn note_group(&mut self, exceeded: bool) {
+        for end in [Some(&mut self.guest), self.tester.as_mut()].into_iter().flatten() {
+            end.group_exceeded = Some(exceeded);
+        }
+    }
+
     /// The end of the submission's process with blame.
     pub fn ending(&self, limits: &Limits) -> Ending {
         let ending = self.guest.ending(limits);
@@ -214,6 +232,28 @@ mod tests {
             let was_starved = |cpu: Duration| cpu >= limits.wall / 10;
             let found = is_starved(guest.ending(&limits), &guest, was_starved);
             assert_eq!(found, expected, "{guest:?}");
+        }
+    }
+
+    #[test]
+    fn kill_for_memory_is_blamed_on_what_held_it() {
+        let limits = Limits { memory_bytes: 100 << 20, ..Limits::default() };
+        for (native, peak_mib, exceeded, expected) in [
+            // Without a group what was held says it.
+            (false, 60, None, Ending::Memory),
+            (false, 40, None, Ending::Broken),
+            (false, 60, Some(true), Ending::Memory),
+            // Another process of the slot held it.
+            (false, 40, Some(true), Ending::Broken),
+            // The machine or a group above had no memory.
+            (false, 60, Some(false), Ending::Broken),
+            // The processes of a program count together.
+            (true, 40, Some(true), Ending::Memory),
+        ] {
+            let mut killed = end(None, &Value::Null, 1000, false);
+            (killed.native, killed.peak_kib) = (native, peak_mib * 1024);
+            killed.group_exceeded = exceeded;
+            assert_eq!(killed.ending(&limits), expected, "{killed:?}");
         }
     }
 

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::cancel::Cancel;
-use crate::config::{Limits, SandboxConfig};
+use crate::config::{Limits, Rung, SandboxConfig};
+use crate::group::SlotGroup;
 use crate::languages::tool_files;
 use crate::native::{COMPILER_BYTES, NativeMessage, NativeProgram};
 use crate::pressure::PressureWatch;
@@ -36,16 +37,32 @@ impl SandboxState {
         self.isolation.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Starts a worker with the rungs that the kernel allows, if the floor accepts them.
-    fn start(&self, kind: WorkerKind) -> Result<Worker, SandboxError> {
+    /// Starts a worker with the rungs that the kernel allows, if the floor accepts them, in the group of its slot.
+    fn start(
+        &self,
+        kind: WorkerKind,
+        group: &mut Option<SlotGroup>,
+    ) -> Result<Worker, SandboxError> {
         let tools = match kind {
             WorkerKind::Python => ToolFiles::default(),
             WorkerKind::Native => tool_files(),
         };
         let known = self.isolation();
+        if known.is_none() {
+            SlotGroup::remove_stale();
+        }
         let mut rungs =
             known.as_ref().map_or(self.config.rungs.clone(), |known| known.rungs.clone());
         let mut refused = known.map_or(Vec::new(), |known| known.refused);
+        if rungs.contains(&Rung::Cgroups) && group.is_none() {
+            match SlotGroup::make(self.config.processes) {
+                Ok(made) => *group = Some(made),
+                Err(why) => {
+                    rungs.retain(|other| *other != Rung::Cgroups);
+                    refused.push((Rung::Cgroups, why.to_string()));
+                }
+            }
+        }
         loop {
             if !self.config.floor.accepts(&rungs) {
                 let refused: Vec<String> =
@@ -55,8 +72,11 @@ impl SandboxState {
                     refused: refused.join(", "),
                 });
             }
-            match Worker::start(&self.config, &rungs, &tools)? {
+            match Worker::start(&self.config, &rungs, &tools, group.as_ref())? {
                 Start::Refused(rung, why) => {
+                    if rung == Rung::Cgroups {
+                        *group = None;
+                    }
                     rungs.retain(|other| *other != rung);
                     refused.push((rung, why));
                 }
@@ -86,6 +106,8 @@ pub(crate) enum WorkerKind {
 pub(crate) struct SlotWorkers {
     python: Option<Worker>,
     native: Option<Worker>,
+    /// Of both, which end before it.
+    group: Option<SlotGroup>,
 }
 
 impl SlotWorkers {
@@ -303,6 +325,8 @@ impl<'s> Session<'s> {
                 if session.workers.native.is_none() {
                     session.compile_native(&program, limits)?.again()?;
                 }
+                let spare = program.data_spare.unwrap_or_default();
+                session.limit_group(limits.memory_bytes.saturating_add(spare))?;
                 let worker = session.worker(WorkerKind::Native)?;
                 worker.expect_within(limits.wall + SILENCE)?;
                 worker.send(&Batch { tests: &[test], is_last: false })?;
@@ -411,7 +435,7 @@ impl<'s> Session<'s> {
     /// The slot's worker, which is started if there is none.
     fn worker(&mut self, kind: WorkerKind) -> Result<&mut Worker, SandboxError> {
         if self.workers.of(kind).is_none() {
-            let started = self.shared.start(kind)?;
+            let started = self.shared.start(kind, &mut self.workers.group)?;
             *self.workers.of(kind) = Some(started);
         }
         let worker = self.workers.of(kind).as_mut().expect("just started");
@@ -422,9 +446,18 @@ impl<'s> Session<'s> {
         Ok(worker)
     }
 
+    /// Limits what the processes of the slot hold together.
+    fn limit_group(&mut self, bytes: u64) -> Result<(), SandboxError> {
+        let limited = self.workers.group.as_mut().map_or(Ok(()), |group| group.limit_memory(bytes));
+        limited.map_err(|error| SandboxError::WorkerLost(error.to_string()))
+    }
+
     fn compile(&mut self, source: &str, limits: Limits) -> Result<Loaded, SandboxError> {
         let message =
             LoadMessage { source, lean: is_lean(source), limits: LoadLimits::from(&limits) };
+        self.worker(WorkerKind::Python)?;
+        // Of the submission, and of a process of its tests.
+        self.limit_group(limits.memory_bytes.saturating_mul(2))?;
         let worker = self.worker(WorkerKind::Python)?;
         worker.expect_within(limits.wall + SILENCE)?;
         let watch = PressureWatch::start();
@@ -444,6 +477,8 @@ impl<'s> Session<'s> {
             limits: LoadLimits::from(&limits),
         };
         let steps = u32::try_from(program.compile.len()).unwrap_or(u32::MAX);
+        self.worker(WorkerKind::Native)?;
+        self.limit_group(COMPILER_BYTES)?;
         let worker = self.worker(WorkerKind::Native)?;
         worker.expect_within((compile.wall * steps).saturating_add(SILENCE))?;
         let watch = PressureWatch::start();
@@ -520,7 +555,7 @@ impl<'s> Session<'s> {
         let worker = self.worker(kind)?;
         let head: TestHead = worker.receive()?;
         let (stdout, stderr, result) = head.outputs(worker)?;
-        let report = Report {
+        let mut report = Report {
             guest: head.guest,
             tester: head.tester,
             stdout,
@@ -529,6 +564,13 @@ impl<'s> Session<'s> {
             result,
             wall: Duration::from_micros(head.wall_us),
         };
+        let was_killed =
+            report.guest.was_killed() || report.tester.is_some_and(|end| end.was_killed());
+        if let Some(group) = &mut self.workers.group
+            && (kind == WorkerKind::Native || was_killed)
+        {
+            report.note_group(group.has_exceeded());
+        }
         let is_broken = |end: &ProcessEnd| end.ending(limits) == Ending::Broken;
         if is_broken(&report.guest) || report.tester.as_ref().is_some_and(is_broken) {
             return Err(SandboxError::GuestKilled);

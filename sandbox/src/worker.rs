@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Rung, SandboxConfig};
+use crate::group::SlotGroup;
 use crate::seccomp;
 
 /// What an interpreter starts with; it runs the programs that it is sent.
@@ -172,6 +173,8 @@ struct Setup<'a> {
     /// Links in a root of our own, by path: what tools look for that is not there.
     links: &'a [(&'static str, &'static str)],
     execveat: i64,
+    /// 1 if a control group counts the processes.
+    has_group: u8,
 }
 
 /// A worker's first message.
@@ -224,6 +227,7 @@ impl Worker {
         config: &SandboxConfig,
         rungs: &[Rung],
         tools: &ToolFiles,
+        group: Option<&SlotGroup>,
     ) -> Result<Start, SandboxError> {
         let failed =
             |why: String| SandboxError::Python { python: config.python.display().to_string(), why };
@@ -255,6 +259,7 @@ impl Worker {
             tools: &tools.paths,
             links: &tools.links,
             execveat: libc::SYS_execveat,
+            has_group: u8::from(group.is_some()),
         };
         let setup = serde_json::to_string(&setup).expect("texts and numbers serialise");
         let setup = format!("SETUP = {setup}\n");
@@ -274,6 +279,10 @@ impl Worker {
             .spawn()
             .map_err(|error| failed(error.to_string()))?;
         let mut worker = Self { process, socket: BufReader::new(socket), silence: None };
+        // It waits for its programs.
+        if let Some(Err(why)) = group.map(|group| group.add(worker.process.id())) {
+            return Ok(Start::Refused(Rung::Cgroups, why.to_string()));
+        }
         worker.expect_within(START_LIMIT)?;
         let length = u32::try_from(programs.len()).expect("the programs are short");
         let mut frame = length.to_le_bytes().to_vec();
@@ -281,7 +290,8 @@ impl Worker {
         let written = worker.socket.get_mut().write_all(&frame);
         written.map_err(|error| failed(error.to_string()))?;
         match worker.receive().map_err(|error| failed(error.to_string()))? {
-            Greeting::Ready { rungs, landlock, python } => {
+            Greeting::Ready { mut rungs, landlock, python } => {
+                rungs.extend(group.map(|_| Rung::Cgroups));
                 let isolation = Isolation { rungs, refused: Vec::new(), landlock, python };
                 Ok(Start::Ready(worker, isolation))
             }

@@ -21,6 +21,7 @@ use models::kernels::agreement;
 use models::kernels::simd::Isa;
 use models::weights::{Checkpoint, Compute, Storage};
 use models::{LoadOptions, ModelConfig};
+use sandbox::{Sandbox, SandboxConfig, SandboxError};
 use tiny_models::{Preset, TinySpec};
 
 use self::capacity::{Capacity, Speed};
@@ -90,6 +91,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutcome, CliError> {
         kernels: kernels(),
         gpu: cards(),
         device: device(),
+        sandbox: code_sandbox(),
         models: folders.iter().map(|dir| examine(dir)).collect(),
     };
     if args.model.is_empty() {
@@ -146,6 +148,20 @@ fn device() -> DoctorCheck {
     let (chosen, reason) = DeviceName::auto();
     let found = format!("\"{}\" is {chosen}: {reason}", DeviceName::Auto);
     DoctorCheck::of("device", Ok::<_, LoadError>(found))
+}
+
+/// What isolates the code that scorers run. A machine without it runs none, and fails nothing.
+fn code_sandbox() -> DoctorCheck {
+    let config = SandboxConfig { slots: 1, ..SandboxConfig::default() };
+    let isolation = match Sandbox::new(config).probe() {
+        Ok(isolation) => isolation,
+        Err(error) => return DoctorCheck::skipped("sandbox", &format!("no code is run: {error}")),
+    };
+    let refused =
+        isolation.refused.iter().map(|(rung, why)| format!("; no {}: {why}", rung.name()));
+    let refused: String = refused.collect();
+    let found = format!("Python {} under {}{refused}", isolation.python, isolation.names());
+    DoctorCheck::of("sandbox", Ok::<_, SandboxError>(found))
 }
 
 /// Examines a tiny random model in a temporary folder.

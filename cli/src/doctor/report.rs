@@ -15,6 +15,7 @@ pub(super) struct DoctorReport {
     pub(super) kernels: DoctorCheck,
     pub(super) gpu: DoctorCheck,
     pub(super) device: DoctorCheck,
+    pub(super) sandbox: DoctorCheck,
     pub(super) models: Vec<ModelReport>,
 }
 
@@ -71,6 +72,11 @@ impl DoctorCheck {
         DoctorCheck { name, status, detail }
     }
 
+    /// A check that does not apply, and why.
+    pub(super) fn skipped(name: &'static str, why: &str) -> DoctorCheck {
+        DoctorCheck { name, status: Status::Skipped, detail: why.to_owned() }
+    }
+
     fn line(&self) -> String {
         let status = match self.status {
             Status::Ok => "ok",
@@ -100,7 +106,7 @@ impl ModelReport {
 
     /// Adds a check that does not apply, and why.
     pub(super) fn skip(&mut self, name: &'static str, why: &str) {
-        self.checks.push(DoctorCheck { name, status: Status::Skipped, detail: why.to_owned() });
+        self.checks.push(DoctorCheck::skipped(name, why));
     }
 
     fn lines(&self) -> String {
@@ -120,7 +126,7 @@ impl DoctorReport {
     /// Whether nothing failed.
     pub(super) fn is_ok(&self) -> bool {
         let checks = self.models.iter().flat_map(|model| &model.checks);
-        let mut all = checks.chain([&self.kernels, &self.gpu, &self.device]);
+        let mut all = checks.chain([&self.kernels, &self.gpu, &self.device, &self.sandbox]);
         all.all(|check| check.status != Status::Failed)
     }
 
@@ -138,6 +144,7 @@ impl DoctorReport {
         text.push_str(&self.kernels.line());
         text.push_str(&self.gpu.line());
         text.push_str(&self.device.line());
+        text.push_str(&self.sandbox.line());
         text.extend(self.models.iter().map(ModelReport::lines));
         text.push_str(if self.is_ok() {
             "\nEverything is ok.\n"

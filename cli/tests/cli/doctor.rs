@@ -51,6 +51,14 @@ fn without_model_flag_a_tiny_model_is_checked() {
     assert!(found["gpu"]["detail"].as_str().is_some_and(|text| text.contains("CUDA")), "{found:#}");
     let device = found["device"]["detail"].as_str().expect("a text");
     assert!(device.starts_with("\"auto\" is cpu: "), "{device}");
+    // Code is run under these at least, or not at all.
+    let sandbox = &found["sandbox"];
+    let detail = sandbox["detail"].as_str().expect("a text");
+    let is_expected = match sandbox["status"].as_str() {
+        Some("ok") => detail.contains("limits") && detail.contains("seccomp"),
+        status => status == Some("skipped") && detail.starts_with("no code is run: "),
+    };
+    assert!(is_expected, "{sandbox}");
     let holds = &found["models"][0]["holds"];
     for number in ["weight_bytes", "kv_bytes_per_token"] {
         assert!(holds[number].as_u64() > Some(0), "{holds}");

@@ -111,7 +111,7 @@ class NativeWorker(Worker):
             if path != program["keep"] and not os.access(path, os.X_OK):
                 self.control.send({"process": None, "stderr": 0, "unusable": path})
                 return
-        if program["processes"] and not self.state.has_own_user:
+        if program["processes"] and not (self.state.has_own_user or self.setup["has_group"]):
             self.control.send({"process": None, "stderr": 0, "is_uncounted": True})
             return
         self.run_files = program["files"]

@@ -341,3 +341,35 @@ fn programs_in_bash_do_not_reach_their_worker() {
         }
     }
 }
+
+/// Processes that hold little each and much together.
+const MANY: &str = "for i in $(seq 12); do head -c 90000000 /dev/zero | tail -c 90000000 > /dev/null & done\n\
+    wait; echo escaped";
+
+/// All rungs but the control group.
+const OTHERS: &[Rung] = &[Rung::Limits, Rung::Seccomp, Rung::Landlock, Rung::Namespaces];
+
+/// The limit of memory of a process does not count others; a control group does, and no other rung.
+#[test]
+fn memory_of_many_processes_is_limited_by_the_group() {
+    if !has_python() {
+        return;
+    }
+    let reference = json!({"tests": [{"stdin": "", "stdout": ESCAPED}]});
+    let mut policy = policy();
+    policy.limits = sandbox::Limits {
+        memory_bytes: 128 << 20,
+        ..sandbox::Limits::with_cpu(Duration::from_secs(10))
+    };
+    for (rungs, expected) in [(&Rung::ALL[..], CodeVerdict::MemoryLimit), (OTHERS, CodeVerdict::Ok)]
+    {
+        let here = place("", std::path::Path::new("python3"), rungs);
+        let Some(result) = judged(&here, Language::Bash, MANY, &reference, policy) else { return };
+        let isolation = here.sandbox.isolation().expect("a worker ran");
+        if rungs.len() > OTHERS.len() && !isolation.rungs.contains(&Rung::Cgroups) {
+            println!("skipped: {:?}", isolation.refused);
+            return;
+        }
+        assert_eq!(result.verdict, expected, "{}: {result:?}", isolation.names());
+    }
+}
