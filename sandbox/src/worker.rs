@@ -4,9 +4,10 @@ use std::io::{BufReader, Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -63,6 +64,9 @@ const USERS: u32 = 4_336;
 
 /// Longest time from the end of a worker's socket to its own.
 const END_LIMIT: Duration = Duration::from_secs(1);
+
+/// Greatest exit code of an interpreter; above it are negated signals.
+const LAST_EXIT_CODE: i32 = 191;
 
 /// Longest time from the start of an interpreter to its readiness.
 const START_LIMIT: Duration = Duration::from_mins(1);
@@ -287,9 +291,13 @@ impl Worker {
         let length = u32::try_from(programs.len()).expect("the programs are short");
         let mut frame = length.to_le_bytes().to_vec();
         frame.extend_from_slice(programs.as_bytes());
-        let written = worker.socket.get_mut().write_all(&frame);
-        written.map_err(|error| failed(error.to_string()))?;
-        match worker.receive().map_err(|error| failed(error.to_string()))? {
+        let written = worker.socket.get_mut().write_all(&frame).map_err(lost);
+        let greeting = written.and_then(|()| worker.receive());
+        let why = |error: SandboxError| {
+            // What does not start is no interpreter for this, and what was killed may start again.
+            if worker.was_killed() { error } else { failed(error.to_string()) }
+        };
+        match greeting.map_err(why)? {
             Greeting::Ready { mut rungs, landlock, python } => {
                 rungs.extend(group.map(|_| Rung::Cgroups));
                 let isolation = Isolation { rungs, refused: Vec::new(), landlock, python };
@@ -297,6 +305,20 @@ impl Worker {
             }
             Greeting::Refused { refused: (rung, why) } => Ok(Start::Refused(rung, why)),
         }
+    }
+
+    /// Whether the worker, which sends nothing more, ended by a signal.
+    fn was_killed(&mut self) -> bool {
+        let end = Instant::now() + END_LIMIT;
+        let mut status = self.process.try_wait();
+        while matches!(status, Ok(None)) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(2));
+            status = self.process.try_wait();
+        }
+        // The process before a namespace ends with the code of the one in it.
+        let status = status.ok().flatten();
+        status
+            .is_some_and(|status| status.signal().is_some() || status.code() > Some(LAST_EXIT_CODE))
     }
 
     /// A handle by which another thread can end the worker: shutting the socket down ends it.
