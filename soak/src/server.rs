@@ -40,13 +40,11 @@ impl Confinement {
             probe.status().is_ok_and(|status| status.success())
         };
         let user = [false, true].into_iter().find(|user| works(*user));
-        match user {
-            Some(user) => Self::Systemd { user },
-            None => {
-                let limits = GroupLimits { memory_bytes: Some(bytes), ..GroupLimits::default() };
-                ControlGroup::make("tribunal-soak", &limits).map_or(Self::Configured, Self::Group)
-            }
+        if let Some(user) = user {
+            return Self::Systemd { user };
         }
+        let limits = GroupLimits { memory_bytes: Some(bytes), ..GroupLimits::default() };
+        ControlGroup::make("tribunal-soak", &limits).map_or(Self::Configured, Self::Group)
     }
 
     pub(crate) fn describe(&self) -> String {
