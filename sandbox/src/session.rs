@@ -287,11 +287,11 @@ impl<'s> Session<'s> {
     /// # Errors
     /// Every [`SandboxError`] but [`SandboxError::QueueFull`].
     pub fn run(&mut self, test: &Test) -> Result<Report, SandboxError> {
-        self.run_before(test, &std::iter::empty())
+        self.run_before(test, &std::iter::empty(), 0)
     }
 
-    /// Runs one test of the submission, before those that follow it: the worker begins with them while this one's
-    /// report is read, and they are ended if the next call is not for the first of them.
+    /// Runs one test of the submission, before those that follow it: the worker begins with `ahead` of them while this
+    /// one's report is read, and they are ended if the next call is not for the first of them.
     ///
     /// # Errors
     /// Every [`SandboxError`] but [`SandboxError::QueueFull`].
@@ -299,6 +299,7 @@ impl<'s> Session<'s> {
         &mut self,
         test: &Test,
         following: &(impl Iterator<Item = &'t Test> + Clone),
+        ahead: usize,
     ) -> Result<Report, SandboxError> {
         let limits = self.loaded.as_ref().expect("a submission was loaded").1;
         self.counted(&limits, |session| {
@@ -307,7 +308,7 @@ impl<'s> Session<'s> {
                     let (source, _) = session.loaded.clone().expect("a submission was loaded");
                     session.compile(&source, limits)?.again()?;
                 }
-                session.send_tests(test, following.clone(), &limits)?;
+                session.send_tests(test, following.clone(), ahead, &limits)?;
                 session.report(WorkerKind::Python, &limits)
             })
         })
@@ -511,11 +512,12 @@ impl<'s> Session<'s> {
         not_compiled(&process, &message, limits, |cpu| watch.was_starved(cpu))
     }
 
-    /// Sends a test in Python, unless it was sent ahead, and as many of those that follow it as are small.
+    /// Sends a test in Python, unless it was sent ahead, and as many of those that follow it as are small and may be.
     fn send_tests<'t>(
         &mut self,
         test: &Test,
         following: impl Iterator<Item = &'t Test>,
+        ahead: usize,
         limits: &Limits,
     ) -> Result<(), SandboxError> {
         if self.ahead.front() == Some(test) {
@@ -529,7 +531,7 @@ impl<'s> Session<'s> {
         let mut fits = test.bytes_ahead(is_lean).is_some();
         for next in following.take(if fits { AHEAD_TESTS } else { 0 }) {
             let bytes = next.bytes_ahead(is_lean).and_then(|bytes| left.checked_sub(bytes));
-            fits = bytes.is_some() && batch.len() < AHEAD_TESTS;
+            fits = bytes.is_some() && batch.len() <= ahead.min(AHEAD_TESTS - 1);
             if !fits {
                 break;
             }

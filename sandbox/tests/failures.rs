@@ -44,7 +44,7 @@ fn run(session: &mut Session<'_>, number: usize) -> Result<(), SandboxError> {
     let tests: Vec<Test> =
         (0..TESTS).map(|test| Test::Program { stdin: format!("{number} {test}\n") }).collect();
     for (index, test) in tests.iter().enumerate() {
-        let report = session.run_before(test, &tests.iter().skip(index + 1))?;
+        let report = session.run_before(test, &tests.iter().skip(index + 1), TESTS)?;
         assert_eq!(report.ending(&limits), Ending::Finished, "{report:?}");
         assert_eq!(report.stdout, format!("{}\n", number + index).as_bytes());
     }

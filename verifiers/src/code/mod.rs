@@ -159,15 +159,16 @@ impl Submission {
         }
     }
 
-    /// Runs a test, before those that follow it.
+    /// Runs a test, before those that follow it, of which `ahead` may begin before its report is read.
     fn run<'t>(
         &self,
         test: &Test,
         following: &(impl Iterator<Item = &'t Test> + Clone),
+        ahead: usize,
         session: &mut Session<'_>,
     ) -> Result<Report, SandboxError> {
         match self {
-            Self::Python(_) => session.run_before(test, following),
+            Self::Python(_) => session.run_before(test, following, ahead),
             Self::Native(_) => session.run_native(test),
         }
     }
@@ -214,10 +215,15 @@ pub fn judge(
             );
             break;
         }
-        // A checker runs between two tests.
-        let n_following = if task.checker.is_some() { 0 } else { task.tests.len() };
-        let following = task.tests.iter().skip(index + 1).take(n_following).map(|test| &test.run);
-        let report = submission.run(&test.run, &following, session)?;
+        let following = task.tests.iter().skip(index + 1).map(|test| &test.run);
+        let ahead = match task.checker {
+            // It runs between two tests.
+            Some(_) => 0,
+            // As many as have passed: most that fail fail early.
+            None if policy.stop_early => index,
+            None => task.tests.len(),
+        };
+        let report = submission.run(&test.run, &following, ahead, session)?;
         result.cpu += Duration::from_micros(report.guest.cpu_us);
         let accepted = match &task.checker {
             Some(checker) if limit_verdict(report.ending(&limits)).is_none() => {
