@@ -127,13 +127,15 @@ fn lines_are_labelled_by_mutation() {
     };
     let few = [("< 1000", "< 24"), ("[:100]", "[:4]"), ("[100:]", "[4:]"), ("[100:400]", "[4:8]")];
     copy("rows.py", &few);
-    let training = [("steps = 150", "steps = 2"), ("rows = 32", "rows = 4")];
-    copy("warm.toml", &training);
-    copy("lines.toml", &[&training[..], &[("step-000150", "step-000002")]].concat());
+    let rows = ("rows = 32", "rows = 4");
+    copy("warm.toml", &[("steps = 40", "steps = 2"), rows]);
+    let warm = ("warm/step-000040", "warm/step-000002");
+    copy("lines.toml", &[("steps = 150", "steps = 2"), rows, warm]);
     copy(
         "code.toml",
         &[
-            ("step-000150", "step-000002"),
+            warm,
+            ("lines/step-000150", "lines/step-000002"),
             ("steps = 30", "steps = 1"),
             ("prompts = 16", "prompts = 2"),
             ("every = 15", "every = 1"),
