@@ -18,7 +18,7 @@ const STATUSES = {
 // Words for codes that a person meets often; every other code is shown as it is.
 const WORDS = {
   // labels
-  no_answer: "no answer", not_compared: "not compared", too_costly: "too costly",
+  no_answer: "no answer", not_equal: "not equal", not_compared: "not compared", too_costly: "too costly",
   ok: "all tests passed", wa: "wrong answer", re: "runtime error", tle: "time limit exceeded", mle: "memory limit exceeded",
   ole: "output limit exceeded", ce: "compile error", security: "forbidden system call",
   // where an answer was found
@@ -33,7 +33,7 @@ const WORDS = {
 
 // Reasons that have no detail.
 const REASONS = {
-  no_answer: "No answer was found in the response.", answers_question: "It says yes or no to the question.",
+  no_answer: "The response gives no answer.", answers_question: "It says yes or no to the question.",
   steps_right: "No step is judged wrong.", group_mean: "The mean of the responses.",
 };
 
