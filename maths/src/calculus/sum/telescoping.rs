@@ -300,7 +300,7 @@ pub(super) fn inverse_tangents(
         if constant != &scale * d || !is_positive_from(start, [a, b, d], &scale) {
             continue;
         }
-        let f = |index: Expr, ws: &mut Workspace<'_>| -> Result<Expr, Exhausted> {
+        let linear = |index: Expr, ws: &mut Workspace<'_>| -> Result<Expr, Exhausted> {
             let (slope, at) = (ws.number(slope.clone())?, ws.number(at.clone())?);
             let product = mul(slope, index, ws)?;
             let argument = add(product, at, ws)?;
@@ -309,19 +309,16 @@ pub(super) fn inverse_tangents(
         let mut sum = ws.integer(0)?;
         for place in 0..step {
             let first = ws.integer(start.saturating_add(place))?;
-            let first = f(first, ws)?;
-            let last = match to {
-                Some(to) => {
-                    let beyond = ws.integer(1 + place)?;
-                    let beyond = add(to, beyond, ws)?;
-                    f(beyond, ws)?
-                }
-                None => {
-                    let pi = ws.constant(Constant::Pi)?;
-                    let half = if slope.is_positive() { &one / &two } else { -(&one / &two) };
-                    let half = ws.number(half)?;
-                    mul(half, pi, ws)?
-                }
+            let first = linear(first, ws)?;
+            let last = if let Some(to) = to {
+                let beyond = ws.integer(1 + place)?;
+                let beyond = add(to, beyond, ws)?;
+                linear(beyond, ws)?
+            } else {
+                let pi = ws.constant(Constant::Pi)?;
+                let half = if slope.is_positive() { &one / &two } else { -(&one / &two) };
+                let half = ws.number(half)?;
+                mul(half, pi, ws)?
             };
             let difference = sub(last, first, ws)?;
             sum = add(sum, difference, ws)?;
@@ -368,23 +365,19 @@ pub(super) fn difference(
             continue;
         }
         // The sum is early(from) - early(to + 1).
-        let last = match to {
-            Some(to) => {
-                let beyond = add(to, unit, ws)?;
-                substitute(early, bound.variable, beyond, ws)?
-            }
-            None => {
-                let at = ws.constant(Constant::Infinity)?;
-                let direction = Direction::Both;
-                let binder = Binder::Limit(direction);
-                let bound =
-                    Bound { binder, from: Some(at), to: None, body: early, ..bound.clone() };
-                let last = limit::closed(&bound, direction, vanishes, ws)?;
-                let is_infinite = |node: &Node| *node == Node::Constant(Constant::Infinity);
-                match last {
-                    Some(last) if !ws.any(last, &mut |node| is_infinite(node))? => Some(last),
-                    Some(_) | None => None,
-                }
+        let last = if let Some(to) = to {
+            let beyond = add(to, unit, ws)?;
+            substitute(early, bound.variable, beyond, ws)?
+        } else {
+            let at = ws.constant(Constant::Infinity)?;
+            let direction = Direction::Both;
+            let binder = Binder::Limit(direction);
+            let bound = Bound { binder, from: Some(at), to: None, body: early, ..bound.clone() };
+            let last = limit::closed(&bound, direction, vanishes, ws)?;
+            let is_infinite = |node: &Node| *node == Node::Constant(Constant::Infinity);
+            match last {
+                Some(last) if !ws.any(last, &mut |node| is_infinite(node))? => Some(last),
+                Some(_) | None => None,
             }
         };
         let first = substitute(early, bound.variable, from, ws)?;

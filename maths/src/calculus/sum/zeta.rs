@@ -51,7 +51,7 @@ impl ZetaSum {
         ws: &mut Workspace<'_>,
     ) -> Result<bool, Exhausted> {
         let steps = i64::try_from(at.ceil() - IBig::ONE).unwrap_or(i64::MAX);
-        if steps > MAX_STEPS || steps < -MAX_STEPS {
+        if !(-MAX_STEPS..=MAX_STEPS).contains(&steps) {
             return Ok(false);
         }
         let base = at - RBig::from(steps);

@@ -98,43 +98,7 @@ impl AnswerReader<'_, '_, '_> {
 
     /// Splits `maximum 18`, `\max f = 18`, `A is a knave` and `gcd: 12` into name and value.
     fn part(&self, span: &LexemeRange) -> Option<NamedPart> {
-        let mut at = span.start;
-        let mut name = String::new();
-        let mut is_function = false;
-        while at < span.end && at - span.start < MAX_WORDS && !is_function {
-            let word = match self.token(at) {
-                Token::Word { text, .. } if is_name(text) => {
-                    let is_call =
-                        at + 1 < span.end && self.token(at + 1) == Token::Open(Bracket::Round);
-                    is_function = is_call && matches!(text, "gcd" | "lcm" | "hcf" | "max" | "min");
-                    text
-                }
-                Token::Function(
-                    function @ (Function::Gcd | Function::Lcm | Function::Max | Function::Min),
-                ) => {
-                    is_function = true;
-                    function.plain()
-                }
-                _ => break,
-            };
-            if !name.is_empty() {
-                name.push(' ');
-            }
-            name.push_str(&word.to_ascii_lowercase());
-            at += 1;
-        }
-        // `$y$-intercept`
-        if let [letter, hyphen, noun, ..] = self.slice(&(at..span.end))
-            && name.is_empty()
-            && hyphen.token == Token::Minus
-            && let (Some(letter), Some(noun)) = (letter.token.word(), noun.token.word())
-            && letter.len() == 1
-            && letter.bytes().all(|b| b.is_ascii_lowercase())
-            && noun.len() > 2
-        {
-            name = format!("{letter}-{noun}");
-            at += 3;
-        }
+        let (mut name, mut at, is_function) = self.leading_name(span);
         let is_letter = name.is_empty();
         if is_letter {
             // A person or a thing that goes by a letter.
@@ -191,17 +155,49 @@ impl AnswerReader<'_, '_, '_> {
                 return None;
             }
         }
-        // `兔子` is `兔`.
-        if is_chinese(&name) && name.chars().count() > 1 && name.ends_with('子') {
-            name.pop();
+        Some(NamedPart { name: one_name(&name), value, is_said })
+    }
+
+    /// Returns the words of a name that opens `span`, where they end, and whether they are a function.
+    fn leading_name(&self, span: &LexemeRange) -> (String, usize, bool) {
+        let mut at = span.start;
+        let mut name = String::new();
+        let mut is_function = false;
+        while at < span.end && at - span.start < MAX_WORDS && !is_function {
+            let word = match self.token(at) {
+                Token::Word { text, .. } if is_name(text) => {
+                    let is_call =
+                        at + 1 < span.end && self.token(at + 1) == Token::Open(Bracket::Round);
+                    is_function = is_call && matches!(text, "gcd" | "lcm" | "hcf" | "max" | "min");
+                    text
+                }
+                Token::Function(
+                    function @ (Function::Gcd | Function::Lcm | Function::Max | Function::Min),
+                ) => {
+                    is_function = true;
+                    function.plain()
+                }
+                _ => break,
+            };
+            if !name.is_empty() {
+                name.push(' ');
+            }
+            name.push_str(&word.to_ascii_lowercase());
+            at += 1;
         }
-        let bare = name.strip_suffix(" values").or_else(|| name.strip_suffix(" value"));
-        let bare = bare.unwrap_or(&name);
-        let kinds = ["absolute ", "global ", "local ", "overall ", "relative "];
-        let bare = kinds.iter().find_map(|kind| bare.strip_prefix(kind)).unwrap_or(bare);
-        let same = SAME.iter().find(|(known, _)| *known == bare).map(|(_, one)| *one);
-        let name = same.unwrap_or(bare).to_owned();
-        Some(NamedPart { name, value, is_said })
+        // `$y$-intercept`
+        if let [letter, hyphen, noun, ..] = self.slice(&(at..span.end))
+            && name.is_empty()
+            && hyphen.token == Token::Minus
+            && let (Some(letter), Some(noun)) = (letter.token.word(), noun.token.word())
+            && letter.len() == 1
+            && letter.bytes().all(|b| b.is_ascii_lowercase())
+            && noun.len() > 2
+        {
+            name = format!("{letter}-{noun}");
+            at += 3;
+        }
+        (name, at, is_function)
     }
 
     /// Returns whether a letter with an equals sign stands at `at`: "axis $x = 2$".
@@ -252,15 +248,27 @@ impl AnswerReader<'_, '_, '_> {
     }
 }
 
+/// Returns the one name for those of one quantity.
+fn one_name(name: &str) -> String {
+    // `兔子` is `兔`.
+    let is_animal = is_chinese(name) && name.chars().count() > 1;
+    let bare = name.strip_suffix('子').filter(|_| is_animal).unwrap_or(name);
+    let bare = bare.strip_suffix(" values").or_else(|| bare.strip_suffix(" value")).unwrap_or(bare);
+    let kinds = ["absolute ", "global ", "local ", "overall ", "relative "];
+    let bare = kinds.iter().find_map(|kind| bare.strip_prefix(kind)).unwrap_or(bare);
+    let same = SAME.iter().find(|(known, _)| *known == bare).map(|(_, one)| *one);
+    same.unwrap_or(bare).to_owned()
+}
+
 /// Returns whether `word` may be part of the name of a quantity.
 fn is_name(word: &str) -> bool {
+    const NO_NAMES: [&str; 8] = ["mod", "for", "and", "where", "with", "when", "not", "all"];
     /// Characters of the longest name in Chinese.
     const MAX_CHARACTERS: usize = 4;
     if is_chinese(word) {
         let is_joint = matches!(word, "和" | "或" | "且" | "为" | "是" | "共" | "约");
         return word.chars().count() <= MAX_CHARACTERS && !is_joint;
     }
-    const NO_NAMES: [&str; 8] = ["mod", "for", "and", "where", "with", "when", "not", "all"];
     // `GCD 6, LCM 36`
     if matches!(word, "GCD" | "LCM" | "HCF" | "MAX" | "MIN") {
         return true;

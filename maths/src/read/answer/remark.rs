@@ -225,9 +225,8 @@ impl AnswerReader<'_, '_, '_> {
                 Some(word) if INTEGERS.contains(&word) => says_integers = true,
                 Some(word) if OF_INTEGERS.contains(&word) || opens(self.token(at)) => {}
                 Some(word) if word.len() == 1 => letters.push(self.expression(&(at..at + 1))?),
-                Some(_) => return Ok(None),
                 None if self.token(at) == Token::Comma => {}
-                None => return Ok(None),
+                Some(_) | None => return Ok(None),
             }
         }
         let comma = usize::from(self.token(at - 1) == Token::Comma);

@@ -12,7 +12,9 @@ use super::{AnswerReader, LexemeRange, answer_of, bare_value};
 const ALL: [&str; 6] = ["all", "every", "any", "each", "set", "those"];
 
 /// Words around numbers and what is said of them.
-const BETWEEN: [&str; 24] = [
+const BETWEEN: [&str; 26] = [
+    "non",
+    "and",
     "the",
     "of",
     "number",
@@ -141,7 +143,6 @@ impl AnswerReader<'_, '_, '_> {
                     let zero = self.ws.integer(0)?;
                     said.parts.push(self.half_line(relation, zero)?);
                 }
-                "non" | "and" => {}
                 "zero" if at > span.start + 1 => {
                     // "non-zero"
                     let zero = self.ws.integer(0)?;

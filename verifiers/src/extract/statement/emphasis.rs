@@ -154,11 +154,11 @@ impl Reader<'_> {
     /// Returns the numbers in words of a sentence that concludes with one: "So there are fourteen
     /// triangulations."
     pub(super) fn number_words(&self, sentence: &[Piece]) -> Vec<Vec<Range<usize>>> {
-        let is_number = |piece: &Piece| self.word(piece).is_some_and(maths::is_number_word);
-        let is_number = |piece: &Piece| is_number(piece) || self.is_word(Some(piece), &["zero"]);
-        // "the zero vector" is no number.
+        /// Nouns before which "zero" is no number.
         const KINDS: [&str; 8] =
             ["vector", "matrix", "element", "divisor", "divisors", "function", "polynomial", "map"];
+        let is_number = |piece: &Piece| self.word(piece).is_some_and(maths::is_number_word);
+        let is_number = |piece: &Piece| is_number(piece) || self.is_word(Some(piece), &["zero"]);
         let is_kind = |run: &[Piece]| {
             let after =
                 sentence.iter().find(|piece| piece.span.start >= run[run.len() - 1].span.end);

@@ -186,7 +186,7 @@ impl Reader<'_> {
         };
         let are_nouns = (1..=2).contains(&nouns.len()) && nouns.iter().all(|noun| is_noun(&noun));
         let last = nouns.last()?;
-        (is_name && is_verb && are_nouns).then(|| (text, name.span.start..last.span.end))
+        (is_name && is_verb && are_nouns).then_some((text, name.span.start..last.span.end))
     }
 
     /// Returns whether a word is the name of a person: a capital and small letters, and no word that opens a
