@@ -131,7 +131,7 @@ pub fn unknown_scorer<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> R
     let names: Vec<&str> = known.collect();
     let near = rubrics::config::nearest(name, names.iter().copied());
     let near = || near.map(|near| format!("; did you mean '{near}'?"));
-    let absent = rubrics::Registry::absent_default(name).map(|why| format!(": {why}"));
+    let absent = Registry::absent_default(name).map(|why| format!(": {why}"));
     let hint = absent.or_else(near).unwrap_or_default();
     RunError::Usage(format!(
         "there is no scorer '{name}'{hint} (the scorers are {})",
