@@ -162,7 +162,7 @@ fn values(schema: &Value) -> String {
         Value::Array(several) => {
             several.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or ")
         }
-        _ => "a value".to_owned(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => "a value".to_owned(),
     }
 }
 
