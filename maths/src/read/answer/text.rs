@@ -31,19 +31,14 @@ impl AnswerReader<'_, '_, '_> {
         };
         let lower = text.to_lowercase();
         let form = match lower.as_str() {
-            "true" | "yes" => AnswerForm::Truth(true),
-            "false" | "no" => AnswerForm::Truth(false),
-            "wahr" | "vrai" | "vraie" | "verdadero" | "verdadera" | "verdadeiro" | "verdadeira"
-            | "vero" | "верно" | "正确" | "正しい" => AnswerForm::Truth(true),
-            "falsch" | "faux" | "fausse" | "falso" | "falsa" | "неверно" | "ложно" | "错误" => {
-                AnswerForm::Truth(false)
-            }
-            "oui" | "sim" | "sí" | "да" | "是" | "是的" | "对" | "はい" | "نعم" | "हाँ" => {
+            "true" | "yes" | "wahr" | "vrai" | "vraie" | "verdadero" | "verdadera"
+            | "verdadeiro" | "verdadeira" | "vero" | "верно" | "正确" | "正しい" | "oui"
+            | "sim" | "sí" | "да" | "是" | "是的" | "对" | "はい" | "نعم" | "हाँ" => {
                 AnswerForm::Truth(true)
             }
-            "nein" | "non" | "não" | "нет" | "否" | "不是" | "いいえ" | "لا" | "नहीं" => {
-                AnswerForm::Truth(false)
-            }
+            "false" | "no" | "falsch" | "faux" | "fausse" | "falso" | "falsa" | "неверно"
+            | "ложно" | "错误" | "nein" | "non" | "não" | "нет" | "否" | "不是" | "いいえ"
+            | "لا" | "नहीं" => AnswerForm::Truth(false),
             "all real numbers" | "all reals" | "real numbers" | "the real numbers"
             | "all real number" => AnswerForm::Region(Region::Reals),
             "all integers" | "integers" | "the integers" => AnswerForm::Region(Region::Integers),
