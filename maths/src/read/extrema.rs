@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use crate::delimiters::unwrapped;
 
-use super::respelled::MAX_BYTES;
+/// The longest text that is respelled, in bytes.
+pub(super) const MAX_BYTES: usize = 2000;
 
 /// Names of extrema, lower case, with the English ones. Longer ones stand before their parts.
 const EXTREMA: &[(&str, &str)] = &[

@@ -6,10 +6,7 @@
 use crate::delimiters::unwrapped;
 use crate::numerals;
 
-use super::extrema::extrema;
-
-/// The longest text that is respelled, in bytes.
-pub(super) const MAX_BYTES: usize = 2000;
+use super::extrema::{MAX_BYTES, extrema};
 
 /// Returns a text that no grammar reads in a spelling that one may read; `None` if there is none.
 pub(super) fn unread(text: &str) -> Option<String> {

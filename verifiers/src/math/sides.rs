@@ -185,9 +185,7 @@ fn amount_of_kind<'r, 'a>(
     }
     let is_longer = |next: &&ReadCandidate<'_>| {
         let text = next.text.trim_start_matches(['$', '*', '\\', '(']);
-        has_unit(*next)
-            && text.len() > own[at].text.len()
-            && text.starts_with(own[at].text.as_ref())
+        has_unit(next) && text.len() > own[at].text.len() && text.starts_with(own[at].text.as_ref())
     };
     let chosen = own.get(at + 1).filter(is_longer).unwrap_or(&own[at]);
     let are_amounts = chosen.answer.as_ref().is_ok_and(Answer::are_amounts);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::pieces::{Piece, PieceKind};
+use super::pieces::{Piece, PieceKind, unit_length};
 use super::words::{self, Words as _};
 use super::{MAX_MEMBERS, Reader};
 
@@ -143,25 +143,4 @@ impl Reader<'_> {
             || letter.is_value() && self.is_name(letter);
         (fillers > 0 && is_letter).then_some(letter.span.start..sentence[last].span.end)
     }
-}
-
-/// Returns the length of the longest unit in words that opens `text`, `kilometers per hour`; `None` where there is
-/// none, or where what follows it makes another unit of it.
-pub(super) fn unit_length(text: &str) -> Option<usize> {
-    /// Words of the longest unit: `cubic meters per second`.
-    const MAX_WORDS: usize = 4;
-    const CHANGING: [&str; 8] = ["per", "pro", "por", "par", "squared", "cubed", "a", "each"];
-    let is_part = |c: char| c.is_alphabetic() || " /²³·-".contains(c);
-    let length = text.find(|c: char| !is_part(c)).unwrap_or(text.len());
-    let words = text[..length].trim_end_matches([' ', '-']);
-    let first = words.split(' ').next().unwrap_or("");
-    let is_adjective = matches!(first, "square" | "cubic" | "квадратных" | "кубических");
-    if !is_adjective && !maths::is_unit_words(first) {
-        return None;
-    }
-    let ends = words.match_indices(' ').map(|(at, _)| at).chain([words.len()]);
-    let ends: Vec<usize> = ends.take(MAX_WORDS).collect();
-    let end = ends.into_iter().rev().find(|end| maths::is_unit_words(&words[..*end]))?;
-    let next = words[end..].split(' ').find(|word| !word.is_empty()).unwrap_or("");
-    (!CHANGING.contains(&next)).then_some(end)
 }

@@ -186,7 +186,8 @@ impl Reader<'_> {
             if is_number(&run[0]) && !is_pronoun && !is_kind(run) {
                 let at = sentence.partition_point(|piece| piece.span.start < run[0].span.start);
                 let first = self.phrase_start(sentence, at);
-                found.push(vec![sentence[first].span.start..span_of(run).end]);
+                let span = sentence[first].span.start..span_of(run).end;
+                found.push(vec![span]);
             }
             before = run.last();
         }

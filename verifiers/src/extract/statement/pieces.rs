@@ -5,7 +5,6 @@ use std::ops::Range;
 use memchr::memmem;
 
 use super::super::{tail, trim, unmarked};
-use super::amounts::unit_length;
 use super::plain;
 
 /// A piece of a text.
@@ -447,4 +446,25 @@ fn with_powers<'t>(text: &'t str, symbol: &'t str) -> &'t str {
         end += 1 + letters + '⁻'.len_utf8() + digits;
     }
     &text[start..end]
+}
+
+/// Returns the length of the longest unit in words that opens `text`, `kilometers per hour`; `None` where there is
+/// none, or where what follows it makes another unit of it.
+pub(super) fn unit_length(text: &str) -> Option<usize> {
+    /// Words of the longest unit: `cubic meters per second`.
+    const MAX_WORDS: usize = 4;
+    const CHANGING: [&str; 8] = ["per", "pro", "por", "par", "squared", "cubed", "a", "each"];
+    let is_part = |c: char| c.is_alphabetic() || " /²³·-".contains(c);
+    let length = text.find(|c: char| !is_part(c)).unwrap_or(text.len());
+    let words = text[..length].trim_end_matches([' ', '-']);
+    let first = words.split(' ').next().unwrap_or("");
+    let is_adjective = matches!(first, "square" | "cubic" | "квадратных" | "кубических");
+    if !is_adjective && !maths::is_unit_words(first) {
+        return None;
+    }
+    let ends = words.match_indices(' ').map(|(at, _)| at).chain([words.len()]);
+    let ends: Vec<usize> = ends.take(MAX_WORDS).collect();
+    let end = ends.into_iter().rev().find(|end| maths::is_unit_words(&words[..*end]))?;
+    let next = words[end..].split(' ').find(|word| !word.is_empty()).unwrap_or("");
+    (!CHANGING.contains(&next)).then_some(end)
 }
