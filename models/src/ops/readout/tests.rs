@@ -70,7 +70,9 @@ fn tempered_log_probabilities_have_the_bits_of_scaled_logits() {
         for ((read, mut logits), target) in
             rows.zip(full.to_vec2::<f32>().expect("2-D")).zip(TARGETS)
         {
-            logits.iter_mut().for_each(|z| *z *= map.scale.unwrap_or(1.0));
+            for z in &mut logits {
+                *z *= map.scale.unwrap_or(1.0);
+            }
             let want = row_readout(&logits);
             let want = [want.logprob(logits[target as usize]), want.entropy, want.log_normalizer];
             assert_eq!(
