@@ -31,11 +31,11 @@ pub struct Gae {
     /// of the reward of the response, which enters as this says. Both are then in [0, 1].
     pub renorm: Option<OutcomeAt>,
     /// Rewards of steps at the last token of each, in the place of the reward of the response
-    /// (PRLCoder, 2502.01715), which a response without steps keeps. Not beside `renorm`.
+    /// (`PRLCoder`, 2502.01715), which a response without steps keeps. Not beside `renorm`.
     pub steps: Option<StepReward>,
 }
 
-/// The reward of a step by its score, from 0 for wrong to 1 for right. Which of both PRLCoder has is not
+/// The reward of a step by its score, from 0 for wrong to 1 for right. Which of both `PRLCoder` has is not
 /// known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -13,7 +13,7 @@
 //! | [`batch`] | REINFORCE++ and its baseline form, whitening, `StableReinforce`'s filter |
 //! | [`canon`] | CANON: the other half of a group |
 //! | [`w_reinforce`] | PSR, NSR, W-REINFORCE |
-//! | [`gae`] | GAE against a value model, step rewards of PPR and PRLCoder |
+//! | [`gae`] | GAE against a value model, step rewards of PPR and `PRLCoder` |
 //! | [`process`] | CAPO, TP-GRPO, PPR, iStar |
 //! | [`step_returns`] | returns of shaped step rewards and the outcome |
 //! | [`steps`] | step rewards: iStar's implicit ones, SPA-RL's; returns, and steps to tokens |
@@ -238,10 +238,10 @@ impl AdvantageKind {
     /// The kind with its options in one step of a run, counted from 1.
     #[must_use]
     pub fn at(&self, step: u64, steps: u64) -> AdvantageKind {
-        match self {
-            Self::Canon(kind) => Self::Canon(kind.at(step, steps)),
-            kind => *kind,
-        }
+        let Self::Canon(kind) = self else {
+            return *self;
+        };
+        Self::Canon(kind.at(step, steps))
     }
 
     /// The advantage of every token of a batch.
