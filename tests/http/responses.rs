@@ -239,7 +239,7 @@ fn joined(events: &[Value]) -> Value {
                 assert_eq!(number + 1, events.len());
                 assert_eq!(event["response"]["output"], json!(output));
             }
-            other => panic!("{other}"),
+            other => unreachable!("no event is named {other}"),
         }
     }
     let last = events.last().expect("events");

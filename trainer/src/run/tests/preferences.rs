@@ -111,7 +111,7 @@ fn shifted(bench: &Bench) {
     std::fs::write(bench.dir.path().join("shifted.jsonl"), rows).expect("written");
 }
 
-/// Contrasts and MetaRM change the steps, and a resumed run has the same ones.
+/// Contrasts and `MetaRM` change the steps, and a resumed run has the same ones.
 #[test]
 fn terms_of_reward_models_are_trained_with() {
     const META: &str = "meta = { rate = 1e-2, rows = 3, data = { path = \"shifted.jsonl\" } }\n";
