@@ -31,18 +31,16 @@ struct OptionRow {
 
 /// The text of the command: all kinds, or the table of one with its options.
 pub(super) fn text(kind: Option<&str>) -> String {
-    match kind {
-        Some(kind) => of_kind(kind),
-        None => {
-            let mut text =
-                "# The kinds of scorers; `tribunal config scorer KIND` has the options of one.\n"
-                    .to_owned();
-            for kind in Registry::kinds() {
-                writeln!(text, "{kind:<14} {}", kind_row(kind)[1]).expect("to memory");
-            }
-            text
-        }
+    if let Some(kind) = kind {
+        return of_kind(kind);
     }
+    let mut text =
+        "# The kinds of scorers; `tribunal config scorer KIND` has the options of one.\n"
+            .to_owned();
+    for kind in Registry::kinds() {
+        writeln!(text, "{kind:<14} {}", kind_row(kind)[1]).expect("to memory");
+    }
+    text
 }
 
 fn of_kind(kind: &str) -> String {
