@@ -28,9 +28,9 @@ A row is {"raw": 1.7, "label": 1}, or a row that `tribunal score` has written, w
 `label`: 1, 0, true or false. Rows whose status is not `ok`, and verdicts without a raw value, are
 counted and left out.
 
-Three rows of figures: the raw values through the logistic function (uncalibrated), the map on the rows
-that it was fitted on (in sample), and maps on rows that they were not fitted on (cross-validated).
-Trust the last.
+Three rows of figures: the raw values through the logistic function (uncalibrated), the map on the
+rows that it was fitted on (in sample), and maps on rows that they were not fitted on
+(cross-validated). Trust the last.
 
 Exit code: 0 the file was written; 2 the rows cannot be calibrated, or wrong use."#;
 

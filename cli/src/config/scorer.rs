@@ -164,7 +164,7 @@ fn values(schema: &Value) -> String {
     }
 }
 
-/// The rows of the tables on a page whose first column is named `option`.
+/// The rows of the tables on a page whose first column is named `option` or `key`.
 fn option_rows(page: &str) -> Vec<OptionRow> {
     let (mut rows, mut columns) = (Vec::new(), 0);
     for line in page.lines() {
@@ -172,7 +172,7 @@ fn option_rows(page: &str) -> Vec<OptionRow> {
             columns = 0;
             continue;
         };
-        if cells[0] == "option" {
+        if matches!(cells[0].as_str(), "option" | "key") {
             columns = cells.len();
         } else if cells.len() == columns && !cells[0].starts_with("---") {
             let default = if columns == 3 { plain(&cells[1]) } else { String::new() };

@@ -19,9 +19,9 @@ const EXAMPLES: &str = r#"Examples:
   tribunal filter prompts.parquet -o apart.parquet --dedupe near --dedupe-by prompt --similarity 0.7
   zcat rows.jsonl.gz | tribunal filter - -o - --where "length(response) < 4000" > short.jsonl
 
-GSM8K, from four models' solutions of each question to pairs for a trainer of preferences. Each solution
-becomes a row, two scorers judge it, questions stay of which one to three solutions are right, and the best
-and the worst solution of each make a pair:
+GSM8K, from four models' solutions of each question to pairs for a trainer of preferences. Each
+solution becomes a row, two scorers judge it, questions stay of which one to three solutions are
+right, and the best and the worst solution of each make a pair:
   tribunal filter example_model_solutions.jsonl -o solutions.jsonl --sql "
     SELECT question, ground_truth,
       unnest(['6b_finetuning', '6b_verification', '175b_finetuning', '175b_verification']) AS model,
@@ -36,8 +36,8 @@ and the worst solution of each make a pair:
       --score "scores.math.score + scores.arithmetic.score / 10" \
       --pairs best-worst --margin 0.5 --prompt question --response solution
 
-Inputs are files, globs, folders in the layout of Hugging Face datasets, and `-`. JSON lines, Parquet,
-CSV and TSV are known by their names; texts may be packed with gzip or Zstandard.
+Inputs are files, globs, folders in the layout of Hugging Face datasets, and `-`. JSON lines,
+Parquet, CSV and TSV are known by their names; texts may be packed with gzip or Zstandard.
 
 Conditions are SQL over every column, with names as they are written in the file; one that has other
 characters than letters stands in double quotes ("6b_verification".solution). A null meets no
@@ -46,11 +46,12 @@ stay in their order unless --order-by gives another; then nulls come last. --sql
 over the table `data`.
 
 Steps are done in this order: --where, --dedupe, groups, --sample, --order-by, --top-k or --limit,
---select. Rows of equal values in --group-by are a group, wherever they stand; a score that is null or not
-finite was not measured, and is no 0. Choices follow from the content of rows and --seed, not from where
-rows stand. Each step says what it dropped and why.
+--select. Rows of equal values in --group-by are a group, wherever they stand; a score that is
+null or not finite was not measured, and is no 0. Choices follow from the content of rows and
+--seed, not from where rows stand. Each step says what it dropped and why.
 
-The output appears under its name when it is complete, and OUT.manifest.json beside it says what made it.
+The output appears under its name when it is complete, and OUT.manifest.json beside it says what
+made it.
 
 Exit code: 0 done; 1 some rows could not be read (see OUT.rejects.jsonl), or something failed; 2 the
 command cannot work as it was written."#;
