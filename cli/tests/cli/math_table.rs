@@ -117,7 +117,7 @@ const TABLE: &[Case] = &[
     (2, "math", "2", r"\boxed{1}, no: \boxed{2}", "1"),
     (2, "math", "1", r"\boxed{1}, no: \boxed{2}", "0"),
     (2, "math", "1, 2, 3", r"It is \boxed{1}, \boxed{2} and \boxed{3}.", "1"),
-    (2, "math", r"\{1,2,3\}", r"\boxed{1}, \boxed{2}, \boxed{3}", "0"),
+    (2, "math", r"\{1,2,3\}", r"\boxed{1}, \boxed{2}, \boxed{3}", "1"),
     (2, "math", "2", r"\boxed{1}, \boxed{2}, \boxed{3}", "0"),
     (3, "math", r"\sqrt{2}", r"\boxed{\sqrt{2}} \approx \boxed{1.414}", "1"),
     (4, "math", "5", r"so \boxed{5", "1"),
