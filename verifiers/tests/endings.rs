@@ -21,7 +21,7 @@ const ROWS: &str = include_str!("endings/rows.txt");
 const PEERS: &str = include_str!("endings/peers.txt");
 
 /// Sets of endings with their names.
-const SETS: [(&str, &str); 13] = [
+const SETS: [(&str, &str); 14] = [
     ("set1", include_str!("endings/set1.jsonl")),
     ("set2", include_str!("endings/set2.jsonl")),
     ("set3", include_str!("endings/set3.jsonl")),
@@ -35,6 +35,7 @@ const SETS: [(&str, &str); 13] = [
     ("set12", include_str!("endings/set12.jsonl")),
     ("set13", include_str!("endings/set13.jsonl")),
     ("set14", include_str!("endings/set14.jsonl")),
+    ("set15", include_str!("endings/set15.jsonl")),
 ];
 
 /// Lines `set rejected numbers` of rows that are rejected although their label is right, and `set
