@@ -228,7 +228,11 @@ mod tests {
         for kind in Registry::kinds() {
             let text = of_kind(kind);
             let config = &mut serve::Config::default();
-            let (_, problems) = serve::config::read_text_with(kind, &text, config, &["m"]);
+            // Folders are relative to a file, and here is none.
+            let table: Vec<&str> =
+                text.lines().filter(|line| !line.starts_with("databases = ")).collect();
+            let table = table.join("\n");
+            let (_, problems) = serve::config::read_text_with(kind, &table, config, &["m"]);
             assert!(problems.is_empty(), "{problems:?}: {text}");
             let schema = schema(kind);
             let keys = schema["properties"].as_object().expect("a table");
