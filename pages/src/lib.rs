@@ -1,7 +1,9 @@
-//! What the HTML pages of the program share: one style sheet, escaping, the frame of a page, and the
-//! scripts that draw verdicts.
+//! What the HTML pages of the program share: one style sheet, the frame of a page, and the scripts that
+//! draw verdicts. Pages are templates of `maud`, which escapes every text.
 //!
 //! The texts are compiled in, so that a page needs no network. Knows no report, row or route.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// The style sheet of every page.
 pub const STYLE: &str = include_str!("style.css");
@@ -21,38 +23,30 @@ pub const VIEWER_SCRIPT: &str = include_str!("viewer.js");
 /// `pages/vendor`.
 pub const PARQUET_MODULE: &str = include_str!("../vendor/parquet.js");
 
-/// The end of a page.
-pub const END: &str = "</body>\n</html>\n";
-
-/// The beginning of a page with its style sheet, up to its title as a heading.
-pub fn head(title: &str) -> String {
-    head_with(title, "")
+/// A whole page: its style sheet, its title as a heading, and `body` below it.
+pub fn page(title: &str, body: &Markup) -> String {
+    page_with(title, &Markup::default(), body)
 }
 
-/// The same with more elements of the head, as markup.
-pub fn head_with(title: &str, elements: &str) -> String {
-    let title = escape(title);
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         {elements}<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
-    )
-}
-
-/// Escapes text for an element or an attribute between quotes.
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
+/// The same with more elements of the head.
+pub fn page_with(title: &str, elements: &Markup, body: &Markup) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                (elements)
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                h1 { (title) }
+                (body)
+            }
         }
-    }
-    escaped
+    };
+    page.into_string()
 }
 
 /// Escapes JSON for a `<script>` element of type `application/json`: no text in it ends the element
@@ -68,10 +62,9 @@ mod tests {
     #[test]
     fn no_text_is_markup() {
         let hostile = "</title><script>alert('&\"')</script>";
-        let escaped = "&lt;/title&gt;&lt;script&gt;alert(&#39;&amp;&quot;&#39;)&lt;/script&gt;";
-        assert_eq!(escape(hostile), escaped);
-        let page = head(hostile);
-        assert_eq!(page.matches(escaped).count(), 2, "{page}");
+        let escaped = "&lt;/title&gt;&lt;script&gt;alert('&amp;&quot;')&lt;/script&gt;";
+        let page = page(hostile, &html! { p title=(hostile) { (hostile) } });
+        assert_eq!(page.matches(escaped).count(), 4, "{page}");
         assert!(!page.contains("<script>"));
         let json = escape_json("{\"a\": \"</script><!--\u{2028}\"}");
         assert_eq!(json, "{\"a\": \"\\u003c/script>\\u003c!--\\u2028\"}");

@@ -1,10 +1,9 @@
 //! A run as one page that opens in any browser, with nothing to load beside it.
 
-use std::fmt::Write as _;
-
 use base::human::grouped;
 use curation::filter::{DroppedRows, GroupReport};
-use pages::escape;
+use curation::histogram::Histogram;
+use maud::{Markup, PreEscaped, html};
 
 use super::plot;
 use super::summary::{FilterSummary, groups_told, texts};
@@ -14,103 +13,115 @@ use crate::error::CliError;
 pub(super) fn html(summary: &FilterSummary) -> Result<String, CliError> {
     let report = &summary.report;
     let title = format!("What became of {} rows", grouped(report.read, ','));
-    let mut page = pages::head(&title);
-    page += "<table>\n<tr><th>step</th><th>rows</th><th></th></tr>\n";
-    page += &table_line("read", report.read, report.read, "bar");
-    page += &steps(&report.dropped, report.read);
-    page += &table_line("written", report.written, report.read, "bar");
-    page += "</table>\n";
-    if report.rejected > 0 {
-        let rejected = grouped(report.rejected, ',');
-        writeln!(page, "<p>{rejected} rows could not be read.</p>").expect("to memory");
-    }
-    if let Some(near) = &report.near {
-        writeln!(page, "<p>{}.</p>", texts(near)).expect("to memory");
-    }
-    if let Some(groups) = &report.groups {
-        page += &of_groups(groups)?;
-    }
-    for histogram in &report.histograms {
-        let column = escape(&histogram.column);
-        let (rows, without) = (grouped(histogram.rows, ','), grouped(histogram.without, ','));
-        writeln!(
-            page,
-            "<h2><code>{column}</code> of the rows that were written</h2>\n{svg}\n\
-             <p>{rows} rows from {min:.3} to {max:.3}, mean {mean:.3}; {without} rows \
-             without a number.</p>",
-            svg = plot::bars(histogram, "rows", None)?,
-            min = histogram.min,
-            max = histogram.max,
-            mean = histogram.mean,
-        )
-        .expect("to memory");
-    }
-    let output = escape(&summary.output);
-    writeln!(page, "<p>Written to <code>{output}</code>.</p>").expect("to memory");
-    Ok(page + pages::END)
+    let groups = report.groups.as_ref().map(of_groups).transpose()?;
+    let histograms: Vec<Markup> =
+        report.histograms.iter().map(of_column).collect::<Result<_, _>>()?;
+    let body = html! {
+        table {
+            tr { th { "step" } th { "rows" } th {} }
+            (table_line(&html! { "read" }, report.read, report.read, "bar"))
+            (steps(&report.dropped, report.read))
+            (table_line(&html! { "written" }, report.written, report.read, "bar"))
+        }
+        @if report.rejected > 0 {
+            p { (grouped(report.rejected, ',')) " rows could not be read." }
+        }
+        @if let Some(near) = &report.near {
+            p { (texts(near)) "." }
+        }
+        @if let Some(groups) = groups {
+            (groups)
+        }
+        @for histogram in histograms {
+            (histogram)
+        }
+        p { "Written to " code { (summary.output) } "." }
+    };
+    Ok(pages::page(&title, &body))
+}
+
+/// The numbers of a column.
+fn of_column(histogram: &Histogram) -> Result<Markup, CliError> {
+    let (rows, without) = (grouped(histogram.rows, ','), grouped(histogram.without, ','));
+    let (min, max, mean) = (histogram.min, histogram.max, histogram.mean);
+    Ok(html! {
+        h2 { code { (histogram.column) } " of the rows that were written" }
+        (PreEscaped(plot::bars(histogram, "rows", None)?))
+        p { (format!("{rows} rows from {min:.3} to {max:.3}, mean {mean:.3}; {without} rows without a number.")) }
+    })
 }
 
 /// The lines of the table of dropped rows. A decision with several reasons has a line of its
 /// own above them.
-fn steps(dropped: &[DroppedRows], read: u64) -> String {
-    let mut lines = String::new();
-    let mut decision = None;
-    for dropped in dropped {
-        let condition = format!("dropped by <code>{}</code>", escape(&dropped.condition));
-        let text = match dropped.why {
-            None => condition,
-            Some(why) => {
-                if decision != Some(&dropped.condition) {
-                    decision = Some(&dropped.condition);
-                    writeln!(lines, "<tr><td colspan=\"3\">{condition}</td></tr>")
-                        .expect("to memory");
+fn steps(dropped: &[DroppedRows], read: u64) -> Markup {
+    let condition = |row: &DroppedRows| html! { "dropped by " code { (row.condition) } };
+    // Whether the line above is of the same decision.
+    let goes_on = |at: usize| {
+        let above = at.checked_sub(1).map(|above| &dropped[above]);
+        above.is_some_and(|above| above.why.is_some() && above.condition == dropped[at].condition)
+    };
+    html! {
+        @for (at, row) in dropped.iter().enumerate() {
+            @if let Some(why) = row.why {
+                @if !goes_on(at) {
+                    tr { td colspan="3" { (condition(row)) } }
                 }
-                let groups = dropped.groups.map_or_else(String::new, |groups| {
-                    format!(" <span class=\"quiet\">({} groups)</span>", grouped(groups, ','))
-                });
-                format!("<span class=\"indent\">{why}{groups}</span>")
-            }
-        };
-        match dropped.rows {
-            Some(rows) => lines += &table_line(&text, rows, read, "bar lost"),
-            None => {
-                writeln!(lines, "<tr><td>{text}</td><td>not known</td><td></td></tr>")
-                    .expect("to memory");
+                (dropped_line(&reason(why, row.groups), row.rows, read))
+            } @else {
+                (dropped_line(&condition(row), row.rows, read))
             }
         }
     }
-    lines
+}
+
+/// One of the reasons of a decision.
+fn reason(why: &str, groups: Option<u64>) -> Markup {
+    html! {
+        span.indent {
+            (why)
+            @if let Some(groups) = groups {
+                " " span.quiet { "(" (grouped(groups, ',')) " groups)" }
+            }
+        }
+    }
+}
+
+/// A line of dropped rows, whose number may be unknown.
+fn dropped_line(text: &Markup, rows: Option<u64>, read: u64) -> Markup {
+    match rows {
+        Some(rows) => table_line(text, rows, read, "bar lost"),
+        None => html! { tr { td { (text) } td { "not known" } td {} } },
+    }
 }
 
 /// What became of groups, and how their pass rates are spread.
-fn of_groups(groups: &GroupReport) -> Result<String, CliError> {
-    let mut part = format!("<p>{}.</p>\n", groups_told(groups));
+fn of_groups(groups: &GroupReport) -> Result<Markup, CliError> {
+    let told = html! { p { (groups_told(groups)) "." } };
     let Some(rates) = &groups.rates else {
-        return Ok(part);
+        return Ok(told);
     };
-    writeln!(
-        part,
-        "<h2>Pass rates of all groups</h2>\n{svg}\n<p>{n} groups from {min:.3} to \
-         {max:.3}, mean {mean:.3}; {without} groups without a score. Blue groups are kept, red ones \
-         are not.</p>",
-        svg = plot::bars(rates, "groups", groups.band)?,
-        n = grouped(rates.rows, ','),
-        min = rates.min,
-        max = rates.max,
-        mean = rates.mean,
-        without = grouped(rates.without, ','),
-    )
-    .expect("to memory");
-    Ok(part)
+    let (n, without) = (grouped(rates.rows, ','), grouped(rates.without, ','));
+    let (min, max, mean) = (rates.min, rates.max, rates.mean);
+    Ok(html! {
+        (told)
+        h2 { "Pass rates of all groups" }
+        (PreEscaped(plot::bars(rates, "groups", groups.band)?))
+        p {
+            (format!("{n} groups from {min:.3} to {max:.3}, mean {mean:.3}; {without} groups without a score. "))
+            "Blue groups are kept, red ones are not."
+        }
+    })
 }
 
 /// A line of the table, with a bar as long as its share of all rows.
-fn table_line(text: &str, rows: u64, all: u64, class: &str) -> String {
+fn table_line(text: &Markup, rows: u64, all: u64, class: &str) -> Markup {
     let share = u128::from(rows) * 1000 / u128::from(all.max(1));
-    let percent = format!("{}.{}%", share / 10, share % 10);
-    format!(
-        "<tr><td class=\"left\">{text}</td><td>{}</td><td class=\"wide\"><span class=\"{class}\">\
-         <i style=\"width: {percent}\"></i></span></td></tr>\n",
-        grouped(rows, ',')
-    )
+    let width = format!("width: {}.{}%", share / 10, share % 10);
+    html! {
+        tr {
+            td.left { (text) }
+            td { (grouped(rows, ',')) }
+            td.wide { span class=(class) { i style=(width) {} } }
+        }
+    }
 }

@@ -2,7 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pages::{END, MATHS_SCRIPT, VERDICT_SCRIPT, VIEWER_SCRIPT, escape_json, head_with};
+use maud::{PreEscaped, html};
+use pages::{MATHS_SCRIPT, VERDICT_SCRIPT, VIEWER_SCRIPT, escape_json, page_with};
 use sha2::{Digest as _, Sha256};
 
 use super::ShownRows;
@@ -17,29 +18,24 @@ pub(super) fn html(source: &str, rows: &ShownRows) -> String {
     // The rows are texts of anyone: the page runs this one script, and loads nothing.
     let digest = STANDARD.encode(Sha256::digest(&script));
     let policy = format!(
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
-         script-src 'sha256-{digest}'; style-src 'unsafe-inline'; base-uri 'none'; \
-         form-action 'none'\">\n"
+        "default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; \
+         base-uri 'none'; form-action 'none'"
     );
     let json = serde_json::to_string(rows).expect("rows serialise");
     let n_rows = rows.rows.len() as u64;
-    let about = if n_rows == rows.total {
-        String::new()
-    } else {
-        format!("<p class=\"note\">{n_rows} of {} rows, drawn uniformly.</p>\n", rows.total)
+    let body = html! {
+        @if n_rows != rows.total {
+            p.note { (n_rows) " of " (rows.total) " rows, drawn uniformly." }
+        }
+        noscript {
+            p class="note bad" { "This page needs JavaScript." }
+        }
+        div #view {}
+        script type="application/json" #rows { (PreEscaped(escape_json(&json))) }
+        script { (PreEscaped(&script)) }
     };
-    [
-        &head_with(&format!("Verdicts of {source}"), &policy),
-        &about,
-        "<noscript><p class=\"note bad\">This page needs JavaScript.</p></noscript>\n",
-        "<div id=\"view\"></div>\n<script type=\"application/json\" id=\"rows\">",
-        &escape_json(&json),
-        "</script>\n<script>",
-        &script,
-        "</script>\n",
-        END,
-    ]
-    .concat()
+    let head = html! { meta http-equiv="Content-Security-Policy" content=(policy); };
+    page_with(&format!("Verdicts of {source}"), &head, &body)
 }
 
 #[cfg(test)]

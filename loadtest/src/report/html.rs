@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use pages::{END, head};
+use maud::{Markup, html};
 
-use super::page::{fact_list, html_table, paragraph, section};
+use super::page::{Page, fact_list, html_table, paragraph, section};
 use super::plots::figures;
 use super::{LoadReport, table};
 use crate::error::LoadError;
@@ -12,21 +12,18 @@ use crate::phase::Phase;
 
 /// Renders the page.
 pub(super) fn render(report: &LoadReport) -> Result<String, LoadError> {
-    let title = format!("Load test of {}", report.about.scorer);
-    let plots: String = figures(report)?.iter().map(section).collect();
-    let parts = [
-        head(&title),
-        facts(report),
-        remarks(report),
-        measurements(report),
-        plots,
-        ends(&report.phases),
-        END.to_owned(),
-    ];
-    Ok(parts.concat())
+    let mut page = Page::new(&format!("Load test of {}", report.about.scorer));
+    page.add(facts(report));
+    page.add(remarks(report));
+    page.add(measurements(report));
+    for figure in figures(report)? {
+        page.add(section(&figure));
+    }
+    page.add(ends(&report.phases));
+    Ok(page.finish())
 }
 
-fn facts(report: &LoadReport) -> String {
+fn facts(report: &LoadReport) -> Markup {
     let about = &report.about;
     let machine =
         [about.machine.cores.map(|cores| format!("{cores} cores")), about.machine.cpu.clone()];
@@ -43,13 +40,15 @@ fn facts(report: &LoadReport) -> String {
     fact_list(&facts)
 }
 
-fn remarks(report: &LoadReport) -> String {
-    let knee = table::knee(report).into_iter();
-    let note = |text: String| paragraph(&text, text.starts_with("FAILED"));
-    knee.chain(report.notes()).map(note).collect()
+fn remarks(report: &LoadReport) -> Markup {
+    html! {
+        @for text in table::knee(report).into_iter().chain(report.notes()) {
+            (paragraph(&text, text.starts_with("FAILED")))
+        }
+    }
 }
 
-fn measurements(report: &LoadReport) -> String {
+fn measurements(report: &LoadReport) -> Markup {
     let heads = [
         "Load",
         "Offered req/s",
@@ -71,11 +70,14 @@ fn measurements(report: &LoadReport) -> String {
         cells.extend(times.map(table::milliseconds));
         cells
     });
-    format!("<h2>Results</h2>\n{}", html_table(&heads, rows, ""))
+    html! {
+        h2 { "Results" }
+        (html_table(&heads, rows, None))
+    }
 }
 
 /// Request classes, delays that are part of the latencies, and examples of failures.
-fn ends(phases: &[Phase]) -> String {
+fn ends(phases: &[Phase]) -> Markup {
     let heads = ["Load", "Requests", "Wait p99 ms", "Lag p99 ms", "Generator", "Ends and verdicts"];
     let rows = phases.iter().map(|phase| {
         let p99 = |latencies: &crate::Latencies| table::milliseconds(latencies.quantile_ms(0.99));
@@ -95,9 +97,12 @@ fn ends(phases: &[Phase]) -> String {
             text,
         ]
     });
-    let body = html_table(&heads, rows, " class=\"left\"");
-    format!(
-        "<h2>How requests ended</h2>\n<p>Wait: for a free connection. Lag: by which the generator \
-         was late. Both are part of the latency. Generator: share of one core.</p>\n{body}"
-    )
+    html! {
+        h2 { "How requests ended" }
+        p {
+            "Wait: for a free connection. Lag: by which the generator was late. Both are part of the latency. \
+             Generator: share of one core."
+        }
+        (html_table(&heads, rows, Some("left")))
+    }
 }

@@ -1,8 +1,6 @@
 //! The parts of a self-contained report: facts, notes, tables, SVG plots.
 
-use std::fmt::Write as _;
-
-use pages::{END, escape, head};
+use maud::{Markup, PreEscaped, html};
 use plotters::style::RGBColor;
 
 use super::chart::{
@@ -25,29 +23,37 @@ pub struct TimeSeries {
 /// A report that grows from top to bottom, in the style of load tests.
 #[derive(Debug, Clone)]
 pub struct Page {
-    text: String,
+    title: String,
+    body: Markup,
 }
 
 impl Page {
     /// A page with a title.
     pub fn new(title: &str) -> Self {
-        Self { text: head(title) }
+        Self { title: title.to_owned(), body: Markup::default() }
+    }
+
+    /// Adds a part below the others.
+    pub(super) fn add(&mut self, part: Markup) {
+        self.body.0 += &part.0;
     }
 
     /// Adds a list of names and texts; those without text are left out.
     pub fn facts(&mut self, facts: &[(&str, String)]) {
-        self.text += &fact_list(facts);
+        self.add(fact_list(facts));
     }
 
     /// Adds a paragraph that stands out, in the colour of errors if `is_bad`.
     pub fn note(&mut self, text: &str, is_bad: bool) {
-        self.text += &paragraph(text, is_bad);
+        self.add(paragraph(text, is_bad));
     }
 
     /// Adds a table whose last column is text.
     pub fn table(&mut self, title: &str, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) {
-        let table = html_table(heads, rows, " class=\"left\"");
-        write!(self.text, "<h2>{}</h2>\n{table}", escape(title)).expect("a string takes text");
+        self.add(html! {
+            h2 { (title) }
+            (html_table(heads, rows, Some("left")))
+        });
     }
 
     /// Adds a plot of lines over time; `labels` are those of the axes.
@@ -69,13 +75,13 @@ impl Page {
             points,
         };
         let chart = over_time(title, labels, lines.map(line).collect());
-        self.text += &section(&Figure::new(&chart, caption)?);
+        self.add(section(&Figure::new(&chart, caption)?));
         Ok(())
     }
 
     /// The whole page.
     pub fn finish(self) -> String {
-        self.text + END
+        pages::page(&self.title, &self.body)
     }
 }
 
@@ -98,53 +104,66 @@ pub(super) fn over_time(
 }
 
 /// Names and texts; those without text are left out.
-pub(super) fn fact_list(facts: &[(&str, String)]) -> String {
-    let mut list = String::from("<dl>\n");
-    for (name, text) in facts.iter().filter(|(_, text)| !text.is_empty()) {
-        writeln!(list, "<dt>{name}</dt><dd>{}</dd>", escape(text)).expect("a string takes text");
+pub(super) fn fact_list(facts: &[(&str, String)]) -> Markup {
+    html! {
+        dl {
+            @for (name, text) in facts.iter().filter(|(_, text)| !text.is_empty()) {
+                dt { (name) }
+                dd { (text) }
+            }
+        }
     }
-    list + "</dl>\n"
 }
 
 /// A paragraph that stands out.
-pub(super) fn paragraph(text: &str, is_bad: bool) -> String {
-    let class = if is_bad { "note bad" } else { "note" };
-    format!("<p class=\"{class}\">{}</p>\n", escape(text))
+pub(super) fn paragraph(text: &str, is_bad: bool) -> Markup {
+    html! { p.note.bad[is_bad] { (text) } }
 }
 
-/// A table; `last` holds the attributes of its last column.
+/// A table; `last` is the class of its last column.
 pub(super) fn html_table(
     heads: &[&str],
     rows: impl Iterator<Item = Vec<String>>,
-    last: &str,
-) -> String {
-    let row = |cells: &[String], tag: &str| {
-        let cell = |(at, text): (usize, &String)| {
-            let attributes = if at + 1 == cells.len() { last } else { "" };
-            format!("<{tag}{attributes}>{}</{tag}>", escape(text))
-        };
-        format!("<tr>{}</tr>\n", cells.iter().enumerate().map(cell).collect::<String>())
-    };
-    let heads: Vec<_> = heads.iter().map(|head| (*head).to_owned()).collect();
-    let body: String = rows.map(|cells| row(&cells, "td")).collect();
-    format!("<div class=\"scroll\"><table>\n{}{body}</table></div>\n", row(&heads, "th"))
+    last: Option<&str>,
+) -> Markup {
+    let class = |at: usize, length: usize| last.filter(|_| at + 1 == length);
+    html! {
+        div.scroll {
+            table {
+                tr {
+                    @for (at, head) in heads.iter().enumerate() {
+                        th class=[class(at, heads.len())] { (head) }
+                    }
+                }
+                @for cells in rows {
+                    tr {
+                        @for (at, cell) in cells.iter().enumerate() {
+                            td class=[class(at, cells.len())] { (cell) }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// A plot with its legend and caption.
-pub(super) fn section(figure: &Figure) -> String {
-    let entry = |(name, colour): &(String, String)| {
-        format!("<li><i style=\"background: {colour}\"></i>{}</li>", escape(name))
-    };
-    let legend: String = figure.legend.iter().map(entry).collect();
+pub(super) fn section(figure: &Figure) -> Markup {
     // The title as the drawing's accessible name.
-    let label = format!("<svg role=\"img\" aria-label=\"{}\"", figure.title);
-    format!(
-        "<h2>{}</h2>\n<figure>\n<ul class=\"legend\">{legend}</ul>\n{}<figcaption>{}</figcaption>\n\
-         </figure>\n",
-        figure.title,
-        figure.svg.replacen("<svg", &label, 1),
-        escape(&figure.caption)
-    )
+    let label = html! { svg role="img" aria-label=(figure.title) {} }.into_string();
+    let label = label.trim_end_matches("></svg>");
+    html! {
+        h2 { (figure.title) }
+        figure {
+            ul.legend {
+                @for (name, colour) in &figure.legend {
+                    li { i style=(format!("background: {colour}")) {} (name) }
+                }
+            }
+            (PreEscaped(figure.svg.replacen("<svg", label, 1)))
+            figcaption { (figure.caption) }
+        }
+    }
 }
 
 #[cfg(test)]

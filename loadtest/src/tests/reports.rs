@@ -89,7 +89,7 @@ fn json_file_equals_the_last_line() {
     let mut plots = PLOTS.to_vec();
     plots.push("Resident memory of the server");
     check_page(&page, &plots);
-    assert!(page.contains("&lt;b&gt;&amp;&#39;x&#39;") && !page.contains("<b>"));
+    assert!(page.contains("&lt;b&gt;&amp;'x'") && !page.contains("<b>"));
     let lines = String::from_utf8(lines).expect("text");
     assert!(lines.contains("closed 16") && lines.contains("http_429 1"), "{lines}");
     let left: Vec<_> = std::fs::read_dir(folder.path()).expect("a folder").collect();
