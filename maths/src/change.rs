@@ -90,7 +90,12 @@ pub(crate) fn are_same(gold: &str, candidate: &str) -> bool {
 fn change(text: &str) -> Option<RBig> {
     let text = text.trim_matches(['$', '.', '*', ' ']);
     let percent = ["%", "percent", "per cent", "prozent"];
-    if text.len() > MAX_BYTES || !text.contains(|c: char| c.is_ascii_digit()) {
+    // Signs of percent open so.
+    let opens = |b: u8| matches!(b, b'%' | b'p' | b'P');
+    if text.len() > MAX_BYTES
+        || !text.bytes().any(opens)
+        || !text.contains(|c: char| c.is_ascii_digit())
+    {
         return None;
     }
     let lower = text.replace("\\%", "%").replace("\\text", "").to_lowercase();

@@ -33,6 +33,12 @@ pub fn unwrapped(text: &str) -> &str {
 
 /// Removes one layer of delimiters, if there is one.
 fn peel(text: &str) -> &str {
+    let (Some(first), Some(last)) = (text.bytes().next(), text.bytes().next_back()) else {
+        return text;
+    };
+    if first.is_ascii_alphanumeric() && last.is_ascii_alphanumeric() {
+        return text;
+    }
     if let Some(rest) = text.strip_suffix('.') {
         // `3...` is an unfinished decimal and not a sentence.
         let is_delimiter = rest.ends_with("\\right") || rest.ends_with("\\left");
@@ -44,7 +50,7 @@ fn peel(text: &str) -> &str {
     if let Some(rest) = text.strip_suffix([',', ';']) {
         return if rest.ends_with('\\') { text } else { rest };
     }
-    for (open, close) in WRAPPERS {
+    for (open, close) in WRAPPERS.iter().filter(|(open, _)| open.as_bytes()[0] == first) {
         let inner = text.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
         match inner {
             Some(inner) if !opens(inner, open) && !ends_escaped(inner) => return inner,

@@ -78,13 +78,16 @@ fn nuclide(text: &str) -> Option<Nuclide> {
 
 /// Returns the atomic number of an element, and whether `text` is its name.
 fn element(text: &str) -> Option<(usize, bool)> {
-    let lower = text.to_ascii_lowercase();
-    let spelling = SPELLINGS.iter().find(|(written, _)| *written == lower);
-    let name = spelling.map_or(lower.as_str(), |(_, name)| name);
-    let at = ELEMENTS
-        .split_ascii_whitespace()
-        .enumerate()
-        .position(|(at, word)| if at % 2 == 0 { word == text } else { word == name })?;
+    /// Letters of the longest name, "praseodymium".
+    const MAX_LETTERS: usize = 12;
+    if text.len() > MAX_LETTERS || !text.bytes().all(|b| b.is_ascii_alphabetic()) {
+        return None;
+    }
+    let spelling = SPELLINGS.iter().find(|(written, _)| written.eq_ignore_ascii_case(text));
+    let name = spelling.map_or(text, |(_, name)| name);
+    let at = ELEMENTS.split_ascii_whitespace().enumerate().position(|(at, word)| {
+        if at % 2 == 0 { word == text } else { word.eq_ignore_ascii_case(name) }
+    })?;
     Some((at / 2 + 1, at % 2 == 1))
 }
 

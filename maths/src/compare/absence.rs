@@ -114,9 +114,6 @@ pub fn says_no_solution(text: &str) -> bool {
     if lower.starts_with("no ") && lower.contains(" satisf") {
         return true;
     }
-    if OTHERS.iter().any(|word| word_end(lower, word).is_some()) {
-        return false;
-    }
     let is_denied = DENIED.iter().any(|(denials, nouns)| {
         denials.iter().filter_map(|denial| word_end(lower, denial)).any(|end| {
             let noun = nouns.iter().filter_map(|noun| word_end(&lower[end..], noun)).min();
@@ -129,12 +126,18 @@ pub fn says_no_solution(text: &str) -> bool {
             first.iter().filter_map(distance).any(|distance| distance <= MAX_BYTES / 2)
         })
     };
-    is_denied || DENIED_AT_END.iter().any(ends) || EMPTY.iter().any(|name| lower.contains(name))
+    let is_empty = || EMPTY.iter().any(|name| lower.contains(name));
+    (is_denied || DENIED_AT_END.iter().any(ends) || is_empty())
+        && !OTHERS.iter().any(|word| word_end(lower, word).is_some())
 }
 
 /// Returns where `word` ends in `text` that stands there as a word of its own; Chinese has no borders of words.
 fn word_end(text: &str, word: &str) -> Option<usize> {
     let is_letter = |c: char| c.is_alphabetic() && !('\u{3040}'..='\u{9FFF}').contains(&c);
+    // Most words are not there, which costs less to find out than where they are.
+    if !text.contains(word) {
+        return None;
+    }
     let found = text.match_indices(word).find(|(at, _)| {
         let is_bordered = |c: char| is_letter(c) && word.starts_with(is_letter);
         !text[..*at].ends_with(is_bordered) && !text[at + word.len()..].starts_with(is_bordered)

@@ -258,11 +258,16 @@ pub fn last_wording(text: &str) -> Option<&str> {
     let text = text.trim_end_matches(['.', '。', '!', '*', ' ']);
     let start = text.char_indices().rev().nth(40).map_or(0, |(at, _)| at);
     let tail = text[start..].to_lowercase();
+    let last = tail.bytes().next_back();
     let known = WORDINGS.iter().map(|(wording, _)| *wording).filter(|wording| {
+        if wording.len() < MIN_BYTES || wording.bytes().next_back() != last {
+            return false;
+        }
         let is_foreign = !wording.is_ascii() || wording.contains(' ');
-        let ends = wording.len() >= MIN_BYTES && is_foreign && tail.ends_with(wording);
-        let before = tail[..tail.len() - if ends { wording.len() } else { 0 }].chars().next_back();
-        ends && before.is_none_or(|c| !c.is_alphabetic() || c >= '\u{3040}')
+        let before = tail.strip_suffix(wording).filter(|_| is_foreign);
+        before.is_some_and(|before| {
+            before.chars().next_back().is_none_or(|c| !c.is_alphabetic() || c >= '\u{3040}')
+        })
     });
     let longest = known.max_by_key(|wording| wording.len())?;
     // Small letters are as long as capital ones in these languages.

@@ -53,7 +53,8 @@ const EXTREMA: &[(&str, &str)] = &[
 pub fn extremum_names(text: &str) -> Vec<(Range<usize>, &'static str)> {
     // Bytes that open letters of other scripts than Latin and Greek.
     let is_foreign = |b: u8| matches!(b, 0xD0..=0xDB | 0xE0 | 0xE3..=0xED);
-    if !text.contains("nim") && !text.contains("leinste") && !text.bytes().any(is_foreign) {
+    let is_foreign = !text.is_ascii() && text.bytes().any(is_foreign);
+    if !is_foreign && !text.contains("nim") && !text.contains("leinste") {
         return Vec::new();
     }
     let lower = text.to_lowercase();
@@ -63,7 +64,8 @@ pub fn extremum_names(text: &str) -> Vec<(Range<usize>, &'static str)> {
     let is_spaced =
         |c: char| c.is_alphabetic() && (c.is_ascii() || ('\u{C0}'..='\u{4FF}').contains(&c));
     let mut found: Vec<(Range<usize>, &'static str)> = Vec::new();
-    for (name, english) in EXTREMA {
+    let is_ascii = lower.is_ascii();
+    for (name, english) in EXTREMA.iter().filter(|(name, _)| !is_ascii || name.is_ascii()) {
         for (at, _) in lower.match_indices(*name) {
             let span = at..at + name.len();
             let is_whole = !name.starts_with(is_spaced)
