@@ -18,7 +18,7 @@ const WORDS: [&str; 14] =
 
 /// Returns `items` without words, with the places of partners counted from their start.
 pub(super) fn exploded<'a>(items: &[Lexeme<'a>]) -> Result<Vec<Lexeme<'a>>, Unread> {
-    let mut out = Vec::with_capacity(items.len() + 8);
+    let mut out = Vec::with_capacity(items.len() + 2);
     let mut open = Vec::new();
     for (index, item) in items.iter().enumerate() {
         let next = items.get(index + 1).map(|item| item.token);

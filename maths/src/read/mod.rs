@@ -68,12 +68,13 @@ impl Default for ReadOptions {
 
 /// Returns the dialect that `text` looks like.
 pub fn dialect(text: &str) -> Dialect {
-    let is_command =
-        |at: usize| text.as_bytes().get(at + 1).is_some_and(|next| !next.is_ascii_whitespace());
-    let has_command = memchr::memchr_iter(b'\\', text.as_bytes()).any(is_command);
-    let has_groups = text.contains("^{") || text.contains("_{");
-    let dollars = memchr::memchr_iter(b'$', text.as_bytes()).take(2).count();
-    if has_command || has_groups || dollars == 2 { Dialect::Latex } else { Dialect::Plain }
+    let bytes = text.as_bytes();
+    let is_command = |at: usize| bytes.get(at + 1).is_some_and(|next| !next.is_ascii_whitespace());
+    let is_group = |at: usize| at > 0 && matches!(bytes[at - 1], b'^' | b'_');
+    let is_latex = memchr::memchr_iter(b'\\', bytes).any(is_command)
+        || memchr::memchr_iter(b'{', bytes).any(is_group)
+        || memchr::memchr_iter(b'$', bytes).nth(1).is_some();
+    if is_latex { Dialect::Latex } else { Dialect::Plain }
 }
 
 /// Parses all of `text` as an answer, in another spelling where no grammar reads it as it is.
@@ -86,7 +87,7 @@ pub fn read_answer(
     ws: &mut Workspace<'_>,
 ) -> Result<Answer, Unread> {
     // Names of extrema in other languages are one name.
-    let may_differ = !text.is_ascii() || text.contains(",0");
+    let may_differ = !text.is_ascii() || text.contains(',') && text.contains(",0");
     let other = || extrema::extrema(text).or_else(|| respelled::indian_groups(text));
     let other = if may_differ { other() } else { None };
     if let Some(Ok(answer)) = other.map(|other| read_spelling(&other, options, ws)) {
@@ -233,7 +234,7 @@ fn single_backslashes(text: Cow<'_, str>) -> (Cow<'_, str>, bool) {
         bytes.get(at + 1) == Some(&b'\\') && bytes.get(at + 2).is_some_and(u8::is_ascii_alphabetic)
     };
     let mut places = memchr::memchr_iter(b'\\', text.as_bytes());
-    if text.contains("\\begin") || !places.any(is_doubled) {
+    if !places.any(is_doubled) || text.contains("\\begin") {
         return (text, false);
     }
     (Cow::Owned(text.replace("\\\\", "\\")), true)
@@ -290,7 +291,7 @@ const MAX_TIME: usize = 80;
 /// Returns a number and its unit in Chinese, `300分钟`.
 fn with_chinese_unit(text: &str, ws: &mut Workspace<'_>) -> Result<Option<Answer>, Unread> {
     let is_chinese = |c: char| ('\u{4E00}'..='\u{9FFF}').contains(&c) || ('가'..='힣').contains(&c);
-    let Some(at) = text.find(is_chinese) else {
+    let Some(at) = (!text.is_ascii()).then(|| text.find(is_chinese)).flatten() else {
         return Ok(None);
     };
     let Some(unit) = measure::parse_marked_unit(text[at..].trim()) else {

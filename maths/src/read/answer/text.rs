@@ -283,7 +283,7 @@ fn is_wordy(word: &str) -> bool {
 
 /// Returns `text` without `\text{…}` and its kin around its words; `None` if other commands remain.
 pub(in crate::read) fn bare(text: &str) -> Option<Cow<'_, str>> {
-    if !text.contains(['\\', '$']) && !text.contains("{:}") {
+    if memchr::memchr2(b'\\', b'$', text.as_bytes()).is_none() && !text.contains("{:}") {
         return Some(Cow::Borrowed(text));
     }
     let mut out = String::with_capacity(text.len());
@@ -318,11 +318,11 @@ pub(in crate::read) fn is_date_like(text: &str) -> bool {
         return false;
     }
     let has_digit = text.bytes().any(|b| b.is_ascii_digit());
-    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+    let has_letters = || text.chars().filter(|c| c.is_alphabetic()).nth(1).is_some();
     let separators = |c: char| text.matches(c).count();
     has_digit
-        && (letters > 1 || ['/', '-', '.', ':'].into_iter().any(|c| separators(c) > 1))
         && !text.contains(['=', '^', '*', '+', '(', '\\'])
+        && (has_letters() || ['/', '-', '.', ':'].into_iter().any(|c| separators(c) > 1))
         || matches!(text.to_ascii_lowercase().as_str(), "noon" | "midnight")
 }
 

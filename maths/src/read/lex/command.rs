@@ -340,11 +340,7 @@ pub(super) fn shapes(text: &str) -> Shapes {
     let has_both = |letter: &&str| {
         text.contains(&format!("\\{letter}")) && text.contains(&format!("\\var{letter}"))
     };
-    if text.contains("\\var") && names::TWO_SHAPES.iter().any(has_both) {
-        Shapes::TwoNames
-    } else {
-        Shapes::OneName
-    }
+    if names::TWO_SHAPES.iter().any(has_both) { Shapes::TwoNames } else { Shapes::OneName }
 }
 
 fn environment(name: &str) -> Option<Environment> {

@@ -31,10 +31,11 @@ pub(super) fn items(
     options: ReadOptions,
 ) -> Result<Lexed<'_>, Unread> {
     let dollars = count_dollars(text);
+    let commands = Commands::of(text);
     let mut lexer = Lexer {
         text,
         at: 0,
-        lexed: Lexed { items: Vec::with_capacity(16), notes: Vec::new() },
+        lexed: Lexed { items: Vec::with_capacity(text.len().min(10)), notes: Vec::new() },
         gap: Gap::None,
         dialect,
         options,
@@ -42,10 +43,10 @@ pub(super) fn items(
         brackets: 0,
         upright: 0,
         dollars,
-        has_formulas: dollars > 1 || text.contains("\\(") || text.contains("\\["),
+        has_formulas: dollars > 1 || commands.has_formulas,
         in_formula: false,
-        has_rows: text.contains("\\begin"),
-        shapes: command::shapes(text),
+        has_rows: commands.has_rows,
+        shapes: if commands.has_shapes { command::shapes(text) } else { Shapes::OneName },
     };
     while lexer.at < text.len() {
         lexer.step().ok_or(Unread::NotMaths)?;
@@ -61,6 +62,31 @@ fn count_dollars(text: &str) -> usize {
     let bytes = text.as_bytes();
     let is_bare = |at: &usize| *at == 0 || bytes[at - 1] != b'\\';
     memchr::memchr_iter(b'$', bytes).filter(is_bare).count()
+}
+
+/// Commands that a text holds, which change how others are read.
+#[derive(Debug, Default, Clone, Copy)]
+struct Commands {
+    /// `\(` or `\[`.
+    has_formulas: bool,
+    /// `\begin`.
+    has_rows: bool,
+    /// `\varphi` and its kin.
+    has_shapes: bool,
+}
+
+impl Commands {
+    fn of(text: &str) -> Self {
+        let bytes = text.as_bytes();
+        let mut found = Self::default();
+        for at in memchr::memchr_iter(b'\\', bytes) {
+            let name = &bytes[at + 1..];
+            found.has_formulas |= matches!(name.first(), Some(b'(' | b'['));
+            found.has_rows |= name.starts_with(b"begin");
+            found.has_shapes |= name.starts_with(b"var");
+        }
+        found
+    }
 }
 
 struct Lexer<'a> {
@@ -344,7 +370,8 @@ impl<'a> Lexer<'a> {
                 Some(previous) => self.dialect == Dialect::Latex && previous.ends_operand(),
                 None => false,
             };
-        for (written, token) in SIGNS {
+        let signs = SIGNS.iter().filter(|(written, _)| written.starts_with(first));
+        for (written, token) in signs {
             if is_factorial && *written == "!=" {
                 continue;
             }
