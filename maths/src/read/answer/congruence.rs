@@ -14,6 +14,9 @@ const MAX_STATEMENT: usize = 16;
 impl AnswerReader<'_, '_, '_> {
     /// Reads the congruence that `span` states, if it is one.
     pub(super) fn congruence(&mut self, span: LexemeRange) -> ParseResult<Option<Answer>> {
+        if !self.has(&span, |token| matches!(token, Token::Congruent) || is_mod(token)) {
+            return Ok(None);
+        }
         let signs = self.split(&span, |token| token == Token::Congruent);
         if signs.len() > 2 {
             return Ok(None);
@@ -147,7 +150,5 @@ fn of_class(letter: Expr, residue: Expr, modulus: Expr) -> Answer {
 }
 
 fn is_mod(token: Token<'_>) -> bool {
-    token == Token::Mod
-        || token == Token::PostfixMod
-        || matches!(token.word(), Some("mod" | "modulo"))
+    matches!(token, Token::Mod | Token::PostfixMod | Token::Word { text: "mod" | "modulo", .. })
 }

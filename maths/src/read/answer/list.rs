@@ -53,6 +53,14 @@ const CONNECTIVES: [&str; 38] = [
 impl AnswerReader<'_, '_, '_> {
     /// Reads the members of `span`, if it has several.
     pub(super) fn members(&mut self, span: LexemeRange) -> ParseResult<Option<Answer>> {
+        let parts_it = |at: usize| {
+            is_separator(self.token(at))
+                || self.items[at].gap == Gap::Wide
+                || self.is_connective(at, &span)
+        };
+        if !span.is_empty() && !self.tops(&span).any(parts_it) {
+            return Ok(None);
+        }
         if let Some(groups) = self.groups(&span)? {
             return Ok(Some(answer_of(AnswerForm::List(groups))));
         }

@@ -91,9 +91,9 @@ impl<'t> AnswerReader<'t, '_, '_> {
     /// Returns whether the token at `at` is a word that joins the amount before it and the next one.
     fn joins(&self, at: usize, span: &LexemeRange) -> bool {
         let is_number = |at: usize| matches!(self.token(at), Token::Number(_));
-        let is_word = self.token(at).word().is_some_and(|word| AND.contains(&word));
+        let is_word = || self.token(at).word().is_some_and(|word| AND.contains(&word));
         // A letter behind a number may be its unit.
-        is_word && at + 1 < span.end && is_number(at + 1) && !is_number(at - 1)
+        at + 1 < span.end && is_number(at + 1) && !is_number(at - 1) && is_word()
     }
 
     /// Counts how many tokens from `at` on join the part before and the next one: "and", a comma, or both.

@@ -112,7 +112,7 @@ impl<'t> AnswerReader<'t, '_, '_> {
         if let Some(form) = self.words(span.clone())? {
             return Ok(answer_of(form));
         }
-        if self.has(&span, |token| token == Token::Ellipsis) {
+        if self.has(&span, |token| matches!(token, Token::Ellipsis)) {
             if let Some(value) = self.repeating(&span)? {
                 return Ok(answer_of(AnswerForm::Value(value)));
             }
@@ -265,6 +265,10 @@ impl<'t> AnswerReader<'t, '_, '_> {
             return Err(Unread::NotMaths);
         }
         self.ws.fuel.spend(EXPRESSION)?;
+        if let [Lexeme { token: Token::Number(literal), .. }] = self.slice(span) {
+            let value = literal.value(self.ws.fuel)?;
+            return Ok(self.ws.number(value)?);
+        }
         let mut items = exploded(self.slice(span))?;
         if let Some(is_plus) = self.second_sign
             && let Some(last) = items.iter().rposition(|item| item.token == Token::PlusMinus)

@@ -33,18 +33,18 @@ impl AnswerReader<'_, '_, '_> {
     /// Reads an answer that is no list.
     pub(super) fn member(&mut self, span: LexemeRange) -> ParseResult<Answer> {
         let span = self.peeled(span);
-        if self.has_top(&span, |token| token == Token::Congruent)
+        if self.has_top(&span, |token| matches!(token, Token::Congruent))
             && let Some(answer) = self.congruence(span.clone())?
         {
             return Ok(answer);
         }
-        if let Some(at) = self.find_top(&span, |token| token == Token::In) {
+        if let Some(at) = self.find_top(&span, |token| matches!(token, Token::In)) {
             return self.membership(span.start..at, at + 1..span.end);
         }
-        let (links, mut parts) = self.sides(&span);
-        if links.is_empty() {
+        if !self.has_top(&span, |token| matches!(token, Token::Relation(_) | Token::Approx)) {
             return Ok(answer_of(self.value(span)?));
         }
+        let (links, mut parts) = self.sides(&span);
         let is_equality =
             |link: &Link| matches!(link, Link::Relation(Relation::Equal) | Link::Approx);
         if !links.iter().all(is_equality) {

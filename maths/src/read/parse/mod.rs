@@ -139,7 +139,15 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         if self.depth > MAX_DEPTH {
             return Err(Unread::TooCostly);
         }
-        let mut terms = vec![self.product()?];
+        let first = self.product()?;
+        let is_sign = |token: Token<'_>| {
+            matches!(token, Token::Plus | Token::Minus | Token::PlusMinus | Token::MinusPlus)
+        };
+        if !self.peek().is_some_and(is_sign) {
+            self.depth -= 1;
+            return Ok(first);
+        }
+        let mut terms = vec![first];
         loop {
             let is_negative = match self.peek() {
                 Some(Token::Plus) => false,
@@ -179,7 +187,14 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     /// Reads the factors, with a sign before them.
     fn product(&mut self) -> ParseResult<Expr> {
         let mut is_negative = self.sign()?;
-        let mut factors = vec![self.power()?];
+        let first = self.power()?;
+        let goes_on = |token| {
+            matches!(token, Token::Times | Token::Slash | Token::Mod) || self.starts_operand(token)
+        };
+        if !self.peek().is_some_and(goes_on) {
+            return if is_negative { self.negated(first) } else { Ok(first) };
+        }
+        let mut factors = vec![first];
         loop {
             match self.peek() {
                 Some(Token::Times) => {
