@@ -322,11 +322,15 @@ fn has_rational_rule(function: Function) -> bool {
 fn product_of(low: u64, high: u64, step: u64) -> UBig {
     let count = (high - low) / step;
     if count < 8 {
-        let mut product = UBig::from(low);
-        for factor in 1..=count {
-            product *= low + factor * step;
+        // As many factors as fit a machine's number are one.
+        let (mut product, mut part) = (UBig::ONE, u128::from(low));
+        for factor in (1..=count).map(|place| u128::from(low + place * step)) {
+            part = part.checked_mul(factor).unwrap_or_else(|| {
+                product *= UBig::from(part);
+                factor
+            });
         }
-        return product;
+        return product * UBig::from(part);
     }
     let middle = low + count / 2 * step;
     product_of(low, middle, step) * product_of(middle + step, high, step)

@@ -90,8 +90,10 @@ fn fold(
 }
 
 fn multiply(left: u64, right: u64) -> u64 {
-    let product = u128::from(left) * u128::from(right) % u128::from(PRIME);
-    u64::try_from(product).expect("a residue is below the prime")
+    let product = u128::from(left) * u128::from(right);
+    // 2^61 is 1 modulo the prime.
+    let folded = (product >> 61) + (product & u128::from(PRIME));
+    u64::try_from(folded).expect("two parts of 61 bits fit") % PRIME
 }
 
 fn residue(value: &RBig) -> Option<u64> {
@@ -102,7 +104,11 @@ fn residue(value: &RBig) -> Option<u64> {
 }
 
 fn inverse(value: u64) -> Option<u64> {
-    (value != 0).then(|| raised(value, PRIME - 2))
+    match value {
+        0 => None,
+        1 => Some(1),
+        _ => Some(raised(value, PRIME - 2)),
+    }
 }
 
 fn raised(mut base: u64, mut exponent: u64) -> u64 {

@@ -22,6 +22,12 @@ pub(crate) const MAX_DEPTH: u16 = 200;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Expr(u32);
 
+impl Expr {
+    fn index(self) -> usize {
+        usize::try_from(self.0).expect("an index fits")
+    }
+}
+
 /// The name of a variable or of an unknown function, of a [`Workspace`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name(u32);
@@ -83,13 +89,15 @@ pub struct Workspace<'f> {
 impl<'f> Workspace<'f> {
     /// Creates an empty workspace.
     pub fn new(fuel: &'f mut Fuel) -> Self {
-        Self { nodes: IndexSet::default(), depths: Vec::new(), names: IndexSet::default(), fuel }
+        /// Nodes of most pairs.
+        const FEW: usize = 14;
+        let nodes = IndexSet::with_capacity_and_hasher(FEW, Hasher::default());
+        Self { nodes, depths: Vec::with_capacity(FEW), names: IndexSet::default(), fuel }
     }
 
     /// Returns the node of `expr`.
     pub(crate) fn node(&self, expr: Expr) -> &Node {
-        let index = usize::try_from(expr.0).expect("an index fits");
-        self.nodes.get_index(index).expect("expressions are indices of their workspace")
+        self.nodes.get_index(expr.index()).expect("expressions are indices of their workspace")
     }
 
     /// Returns whether `expr` is a lone variable or the value of an unknown function.
@@ -114,7 +122,7 @@ impl<'f> Workspace<'f> {
 
     /// Levels of `expr`: 1 for a leaf, at most [`MAX_DEPTH`].
     pub(crate) fn depth(&self, expr: Expr) -> u16 {
-        self.depths[usize::try_from(expr.0).expect("an index fits")]
+        self.depths[expr.index()]
     }
 
     /// Returns the expression of `node`: the same index for equal nodes.

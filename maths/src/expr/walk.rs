@@ -20,12 +20,15 @@ impl<'f> Workspace<'f> {
         expr: Expr,
         wanted: &mut dyn FnMut(&Node) -> bool,
     ) -> Result<bool, Exhausted> {
-        let mut seen = HashSet::new();
+        // A bit for each node, up to this one: children stand before their parents.
+        let mut seen = vec![0u64; expr.index() / 64 + 1];
         let mut open = vec![expr];
         while let Some(expr) = open.pop() {
-            if !seen.insert(expr) {
+            let (word, bit) = (expr.index() / 64, 1 << (expr.index() % 64));
+            if seen[word] & bit != 0 {
                 continue;
             }
+            seen[word] |= bit;
             self.fuel.spend(1)?;
             let node = self.node(expr);
             if wanted(node) {
