@@ -1,8 +1,10 @@
 //! Boxes: `\boxed{…}`, `\fbox{…}`, `boxed(…)`, `\boxed 5`.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
-use memchr::{memchr, memmem};
+use memchr::memchr;
+use memchr::memmem::Finder;
 
 use super::{FoundAnswer, Note, statement, trim};
 
@@ -31,9 +33,9 @@ enum BoxEnd {
 /// linear. A box that has not ended by then is an outer box where both stand on one line, and an
 /// unclosed one otherwise.
 pub(super) fn find_boxes(text: &str, part: Range<usize>, out: &mut Vec<FoundAnswer>) {
+    static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("box"));
     let haystack = &text.as_bytes()[part.clone()];
-    let openers = memmem::find_iter(haystack, b"box")
-        .filter_map(|at| opener_at(text, &part, part.start + at));
+    let openers = NAME.find_iter(haystack).filter_map(|at| opener_at(text, &part, part.start + at));
     let mut openers: Vec<Opener> = openers.collect();
     // What is boxed by name alone counts only where no command boxes anything.
     if openers.iter().any(|opener| opener.is_command) {
@@ -213,6 +215,9 @@ fn approximates(gap: &str, content: &str) -> bool {
 pub(super) fn parts(text: &str, boxes: &[FoundAnswer]) -> Option<Vec<Range<usize>>> {
     /// Bytes before a box in which its label may stand.
     const MAX_BYTES: usize = 600;
+    if boxes.len() < 2 {
+        return None;
+    }
     let label = |at: usize| {
         let end = boxes[at].span.start;
         let mut start = end.saturating_sub(MAX_BYTES);
@@ -225,7 +230,7 @@ pub(super) fn parts(text: &str, boxes: &[FoundAnswer]) -> Option<Vec<Range<usize
         last_label(&text[start..end])
     };
     let mut first = boxes.len();
-    let mut wanted = label(boxes.len().checked_sub(1)?)?;
+    let mut wanted = label(boxes.len() - 1)?;
     loop {
         first = first.checked_sub(1)?;
         if label(first) != Some(wanted) {
@@ -268,14 +273,15 @@ fn last_label(text: &str) -> Option<u8> {
     let bytes = text.as_bytes();
     (0..bytes.len()).rev().find_map(|at| {
         let letter = bytes[at].to_ascii_lowercase();
+        let place = match letter {
+            b'a'..=b'h' => letter - b'a',
+            b'1'..=b'9' => letter - b'1',
+            _ => return None,
+        };
         let is_enclosed = at > 0 && bytes[at - 1] == b'(' && bytes.get(at + 1) == Some(&b')');
         let is_named = bytes[..at].ends_with(b"art ")
             && bytes.get(at + 1).is_none_or(|next| !next.is_ascii_alphanumeric());
-        match letter {
-            b'a'..=b'h' if is_enclosed || is_named => Some(letter - b'a'),
-            b'1'..=b'9' if is_enclosed || is_named => Some(letter - b'1'),
-            _ => None,
-        }
+        (is_enclosed || is_named).then_some(place)
     })
 }
 

@@ -15,6 +15,9 @@ const FORMULA_WINDOW: usize = 4096;
 pub(super) fn find_tags(text: &str, part: Range<usize>, out: &mut Vec<FoundAnswer>) {
     for (open, shut) in [("<answer>", "</answer>"), ("[ANSWER]", "[/ANSWER]")] {
         let bytes = &text.as_bytes()[..part.end];
+        if memchr(open.as_bytes()[0], &bytes[part.start..]).is_none() {
+            continue;
+        }
         let starts = memmem::find_iter(&bytes[part.start..], open.as_bytes());
         let mut starts = starts.map(|at| part.start + at).peekable();
         while let Some(start) = starts.next() {
@@ -33,6 +36,9 @@ pub(super) fn find_tags(text: &str, part: Range<usize>, out: &mut Vec<FoundAnswe
 /// so are words that more text follows; a heading "Final answer" is a label of the line after it.
 pub(super) fn find_hash_marks(text: &str, part: Range<usize>, out: &mut Vec<FoundAnswer>) {
     let bytes = &text.as_bytes()[..part.end];
+    if memchr(b'#', &bytes[part.start..]).is_none() {
+        return;
+    }
     let mut starts = memmem::find_iter(&bytes[part.start..], b"####")
         .map(|at| part.start + at)
         .filter(|at| *at == part.start || bytes[at - 1] != b'#')

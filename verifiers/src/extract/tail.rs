@@ -83,10 +83,12 @@ fn is_separator(c: char) -> bool {
             || c == '\u{b}'
             || matches!(c, '=' | '<' | '>' | '"' | '`' | ';' | '|');
     }
-    let changes_value = "十百千万萬亿億分半多几余".contains(c);
     let is_letter = matches!(c, '、'..='〟' | '\u{3040}'..='\u{30FB}' | '\u{3400}'..='\u{9FFF}');
-    let is_chinese = is_letter && !changes_value;
-    c.is_whitespace() || is_chinese || "“”≈，：；！？（）".contains(c)
+    if is_letter {
+        return !"十百千万萬亿億分半多几余".contains(c);
+    }
+    matches!(c, '“' | '”' | '≈' | '，' | '：' | '；' | '！' | '？' | '（' | '）')
+        || c.is_whitespace()
 }
 
 /// Whether a token is a word with a digit in it, such as `H2O`, and so not a number.
@@ -122,13 +124,15 @@ pub(super) fn completed(text: &str, part: &Range<usize>, formula: Range<usize>) 
 fn formula_around(text: &str, part: &Range<usize>, token: &Range<usize>) -> Option<Range<usize>> {
     let line = line_around(text, part, token);
     let digit = token.start + text[token.clone()].rfind(is_digit)?;
-    for (open, shut, scope) in [("\\(", "\\)", &line), ("\\[", "\\]", part)] {
+    for (open, shut, scope) in [(b'(', b')', &line), (b'[', b']', part)] {
         let before = &text.as_bytes()[scope.start..digit];
-        let start = memmem::rfind(before, open.as_bytes());
-        let is_open = start.is_some() && start > memmem::rfind(before, shut.as_bytes());
-        let length = text[digit..scope.end].find(shut);
-        if let (true, Some(start), Some(length)) = (is_open, start, length) {
-            return Some(scope.start + start..digit + length + shut.len());
+        let last = |sign: u8| {
+            memchr::memrchr_iter(b'\\', before).find(|at| before.get(at + 1) == Some(&sign))
+        };
+        if let Some(start) = last(open).filter(|start| last(shut).is_none_or(|end| end < *start))
+            && let Some(length) = memmem::find(&text.as_bytes()[digit..scope.end], &[b'\\', shut])
+        {
+            return Some(scope.start + start..digit + length + 2);
         }
     }
     let formula = dollars_around(text, &line, digit)?;
@@ -142,16 +146,20 @@ fn dollars_around(text: &str, line: &Range<usize>, digit: usize) -> Option<Range
     let bytes = text.as_bytes();
     let mut open = None;
     let mut at = line.start;
-    while at < line.end {
+    while let Some(rest) = bytes.get(at..line.end) {
+        at += memchr::memchr2(b'$', b'\\', rest)?;
+        if bytes[at] == b'\\' {
+            at += 2;
+            continue;
+        }
         let run = bytes[at..line.end].iter().take_while(|b| **b == b'$').count();
         match open {
-            _ if run == 0 => {}
             Some(start) if at > digit => return Some(start..at + run),
             None if at > digit => return None,
             Some(_) => open = None,
             None => open = Some(at),
         }
-        at += run.max(1) + usize::from(bytes[at] == b'\\');
+        at += run;
     }
     None
 }
@@ -204,6 +212,9 @@ fn sentence_around(text: &str, line: Range<usize>, core: &Range<usize>) -> Range
 
 /// Returns the part of `line` around `core` on its side of a bold result: of `50 − 22 = **28**`.
 fn within_bold(text: &str, line: Range<usize>, core: &Range<usize>) -> Range<usize> {
+    if memchr::memchr(b'*', text[line.clone()].as_bytes()).is_none() {
+        return line.start..line.end.max(core.end);
+    }
     let opens = |at: &usize| text[line.start..*at].trim_end().ends_with('=');
     let before = text[line.start..core.start].rfind("**").map(|at| line.start + at).filter(opens);
     let after = text[core.end..line.end].find("**").map(|at| core.end + at).filter(opens);
@@ -214,9 +225,9 @@ fn within_bold(text: &str, line: Range<usize>, core: &Range<usize>) -> Range<usi
 }
 
 fn line_around(text: &str, part: &Range<usize>, token: &Range<usize>) -> Range<usize> {
-    let start = text[part.start..token.start].rfind('\n');
+    let start = memchr::memrchr(b'\n', text[part.start..token.start].as_bytes());
     let start = start.map_or(part.start, |length| part.start + length + 1);
-    let length = text[token.end..part.end].find('\n');
+    let length = memchr::memchr(b'\n', text[token.end..part.end].as_bytes());
     start..length.map_or(part.end, |length| token.end + length)
 }
 
@@ -302,7 +313,8 @@ fn with_prefix(text: &str, line_start: usize, core: Range<usize>) -> Range<usize
 fn with_suffix(text: &str, part: &Range<usize>, core: Range<usize>) -> Range<usize> {
     let after = &text[core.end..part.end];
     let rest = after.trim_start_matches(' ');
-    let found = SUFFIXES.iter().find(|suffix| {
+    let first = rest.bytes().next();
+    let found = SUFFIXES.iter().filter(|suffix| suffix.bytes().next() == first).find(|suffix| {
         let next = rest.strip_prefix(**suffix);
         next.is_some_and(|next| !next.starts_with(char::is_alphanumeric))
     });

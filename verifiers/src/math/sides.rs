@@ -36,8 +36,9 @@ const TYPES: [fn(&str) -> bool; 2] = [
 impl ReadGold<'_> {
     /// Returns whether the first reading of its kind need not be the one of its type.
     pub(super) fn looks_further(&self) -> bool {
+        let is_plain = self.text.is_ascii() && !self.text.contains('\\');
         self.answer.names_members()
-            || TYPES.iter().any(|is_such| is_such(self.text))
+            || !is_plain && TYPES.iter().any(|is_such| is_such(self.text))
             || maths::is_percent_change(self.text)
     }
 

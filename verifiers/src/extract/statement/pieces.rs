@@ -43,7 +43,7 @@ impl Piece {
 /// Returns the pieces of `window` in order; `None` where a formula stands in it that nothing
 /// encloses.
 pub(super) fn pieces(text: &str, window: &Range<usize>) -> Option<Vec<Piece>> {
-    let mut pieces: Vec<Piece> = Vec::new();
+    let mut pieces: Vec<Piece> = Vec::with_capacity(window.len() / 4);
     let mut at = window.start;
     while let Some(first) = text[at..window.end].chars().next() {
         let rest = &text[at..window.end];
@@ -55,6 +55,12 @@ pub(super) fn pieces(text: &str, window: &Range<usize>) -> Option<Vec<Piece>> {
                 pieces.push(Piece { kind, span: at..at + blank.len() });
             }
             at += blank.len();
+            continue;
+        }
+        // Most pieces are words between blanks.
+        if let Some(length) = lone_word(&text[window.start..at], rest) {
+            pieces.push(Piece { kind: PieceKind::Word, span: at..at + length });
+            at += length;
             continue;
         }
         let piece = match formula(text, at, window) {
@@ -96,6 +102,19 @@ pub(super) fn pieces(text: &str, window: &Range<usize>) -> Option<Vec<Piece>> {
         pieces.push(piece);
     }
     Some(pieces)
+}
+
+/// Returns the length of a word of small ASCII letters that opens `text` between `before` and a blank, perhaps with
+/// marks behind it, and is no function: a piece that nothing else can be.
+fn lone_word(before: &str, text: &str) -> Option<usize> {
+    let is_blank = |b: u8| b == b' ' || b == b'\n';
+    if !before.bytes().next_back().is_none_or(is_blank) {
+        return None;
+    }
+    let letters = text.bytes().take_while(u8::is_ascii_lowercase).count();
+    let after = text[letters..].trim_start_matches(['.', ',', ':', ';', '!', '?', ')']);
+    let is_word = letters > 1 && !plain::FUNCTIONS.contains(&&text[..letters]);
+    (is_word && after.bytes().next().is_none_or(is_blank)).then_some(letters)
 }
 
 /// Returns the formula that opens at `at`.
@@ -151,16 +170,20 @@ fn plain(text: &str, at: usize, first: char, window: &Range<usize>) -> Piece {
     if let Some(length) = symbol_length(&text[at..window.end]) {
         return Piece { kind: PieceKind::Number, span: at..at + length };
     }
-    let whole = spanned(text, at, window)
-        .or_else(|| bracketed(text, at, window))
-        .or_else(|| braced(text, at, window))
-        .or_else(|| date(text, at, window))
-        .or_else(|| day_of_month(text, at, window));
-    if let Some(span) = whole.or_else(|| compound(text, at, window)) {
+    let whole = match first {
+        '(' | '[' | '⟨' => bracketed(text, at, window),
+        '{' => braced(text, at, window),
+        's' => spanned(text, at, window),
+        'A'..='Z' => spanned(text, at, window).or_else(|| date(text, at, window)),
+        '0'..='9' => day_of_month(text, at, window).or_else(|| compound(text, at, window)),
+        _ => None,
+    };
+    if let Some(span) = whole {
         return Piece { kind: PieceKind::Number, span };
     }
-    let opens_number =
-        first.is_alphanumeric() || tail::is_digit(first) || "+-−.$€£¥~".contains(first);
+    let opens_number = first.is_alphanumeric()
+        || tail::is_digit(first)
+        || matches!(first, '+' | '-' | '−' | '.' | '$' | '€' | '£' | '¥' | '~');
     let token = if opens_number { tail::token_around(text, window, at) } else { at..at };
     if text[token.clone()].contains(tail::is_digit) && !tail::is_word(&text[token.clone()]) {
         // The number of sides of a `15-gon`.
@@ -188,9 +211,6 @@ fn plain(text: &str, at: usize, first: char, window: &Range<usize>) -> Piece {
 /// Returns a date that begins with the name of its month: `July 4, 1776`.
 fn date(text: &str, at: usize, window: &Range<usize>) -> Option<Range<usize>> {
     let rest = &text[at..window.end];
-    if !rest.starts_with(|c: char| c.is_ascii_uppercase()) {
-        return None;
-    }
     let month = unmarked::MONTHS.iter().find(|month| rest.starts_with(**month))?;
     let name = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
@@ -231,8 +251,8 @@ fn day_of_month(text: &str, at: usize, window: &Range<usize>) -> Option<Range<us
 fn chemical(text: &str, at: usize, first: char, window: &Range<usize>) -> Option<Range<usize>> {
     /// The longest equation, in bytes.
     const MAX_BYTES: usize = 160;
-    let is_inside = text[window.start..at].ends_with(char::is_alphanumeric);
-    if !(first.is_ascii_uppercase() || first.is_ascii_digit()) || is_inside {
+    let is_inside = || text[window.start..at].ends_with(char::is_alphanumeric);
+    if !(first.is_ascii_uppercase() || first.is_ascii_digit()) || is_inside() {
         return None;
     }
     // "44 g of CO₂"
@@ -252,7 +272,12 @@ fn chemical(text: &str, at: usize, first: char, window: &Range<usize>) -> Option
         && first.is_ascii_uppercase()
         && maths::is_chemical(own);
     let (mut end, mut has_arrow, mut from) = (if is_formula { own.len() } else { 0 }, false, 0);
-    if line.len() <= MAX_BYTES && (is_formula || first.is_ascii_digit() || symbols > 0) {
+    // `>` of two arrows, or the first byte of the others.
+    let may_have_arrow = memchr::memchr2(b'>', 0xE2, line.as_bytes()).is_some();
+    if line.len() <= MAX_BYTES
+        && may_have_arrow
+        && (is_formula || first.is_ascii_digit() || symbols > 0)
+    {
         for word in line.split(' ') {
             has_arrow |= is_arrow(word);
             let until = from + bare(word);
@@ -267,7 +292,9 @@ fn chemical(text: &str, at: usize, first: char, window: &Range<usize>) -> Option
 
 /// Returns a formula of logic up to the end of its sentence or what encloses it: `∃x ¬P(x)`.
 fn logical(text: &str, at: usize, first: char, window: &Range<usize>) -> Option<Range<usize>> {
-    if !"¬∀∃∄".contains(first) || text[window.start..at].ends_with(char::is_alphanumeric) {
+    if !matches!(first, '¬' | '∀' | '∃' | '∄')
+        || text[window.start..at].ends_with(char::is_alphanumeric)
+    {
         return None;
     }
     let line = text[at..window.end].lines().next()?;

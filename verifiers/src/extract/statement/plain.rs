@@ -13,7 +13,7 @@ const MAX_BYTES: usize = 160;
 const MAX_OPEN: usize = 16;
 
 /// Functions that prose writes without a backslash.
-const FUNCTIONS: [&str; 20] = [
+pub(super) const FUNCTIONS: [&str; 20] = [
     "ln", "log", "lg", "exp", "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos",
     "arctan", "sinh", "cosh", "tanh", "sqrt", "gcd", "lcm", "det",
 ];
@@ -51,16 +51,16 @@ struct Scan<'t> {
 
 /// Returns the formula that begins at `at`, if it is more than a value with its name.
 pub(super) fn formula(text: &str, at: usize, window: &Range<usize>) -> Option<Range<usize>> {
+    let rest = &text[at..window.end];
+    // Most positions are at the start of a word, or at a mark that opens nothing.
+    if opens_word(rest) || rest.starts_with(is_ideograph) {
+        return None;
+    }
     let is_inside_word = text[window.start..at]
         .chars()
         .next_back()
         .is_some_and(|c| c.is_alphanumeric() || c == '\\');
     if is_inside_word {
-        return None;
-    }
-    let rest = &text[at..window.end];
-    // Most positions are at the start of a word, or at a mark that opens nothing.
-    if opens_word(rest) {
         return None;
     }
     // `- x = 1` is a line of a list.
@@ -181,7 +181,11 @@ impl Scan<'_> {
             return Some(number_length(rest));
         }
         // `nπ` is a product.
-        let letters = rest.find(|c: char| !c.is_alphabetic() || c == 'π').unwrap_or(rest.len());
+        let letters = if is_ideograph(first) {
+            0
+        } else {
+            rest.find(|c: char| !c.is_alphabetic() || c == 'π').unwrap_or(rest.len())
+        };
         if FUNCTIONS.contains(&&rest[..letters]) {
             self.symbols += 1;
             return Some(letters);
@@ -247,8 +251,8 @@ impl Scan<'_> {
 
     /// Takes a factor that touches the one before it, `3x` or `2(x + 1)`, or a function.
     fn juxtaposed(&mut self, rest: &str, first: char) -> Option<usize> {
-        let letters = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
-        let is_function = FUNCTIONS.contains(&&rest[..letters]);
+        let letters = || rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
+        let is_function = first.is_ascii_lowercase() && FUNCTIONS.contains(&&rest[..letters()]);
         let may_touch = first.is_alphabetic() || "([√π|".contains(first);
         // `a x²`
         let is_power = first.is_alphabetic()

@@ -555,25 +555,24 @@ impl<const N: usize> Words for [&str; N] {
     }
 }
 
-/// A list of words with what their first bytes and their lengths are, which tells most other words
-/// apart without a comparison.
+/// A list of words with the lengths of those that begin with a letter, which tells most other words apart without a
+/// comparison.
 pub(super) struct WordList {
     words: &'static [&'static str],
-    /// A bit for each first byte and length, by [`bits`].
-    signs: [u64; 2],
+    /// A bit for each length, by the first byte in any case.
+    lengths: [u32; 32],
 }
 
 impl WordList {
     const fn new(words: &'static [&'static str]) -> Self {
-        let mut signs = [0; 2];
+        let mut lengths = [0; 32];
         let mut at = 0;
         while at < words.len() {
-            let [first, length] = bits(words[at].as_bytes());
-            signs[0] |= first;
-            signs[1] |= length;
+            let (first, length) = sign(words[at].as_bytes());
+            lengths[first] |= length;
             at += 1;
         }
-        Self { words, signs }
+        Self { words, lengths }
     }
 }
 
@@ -582,14 +581,13 @@ impl Words for WordList {
         if word.is_empty() {
             return false;
         }
-        let [first, length] = bits(word.as_bytes());
-        self.signs[0] & first != 0
-            && self.signs[1] & length != 0
+        let (first, length) = sign(word.as_bytes());
+        self.lengths[first] & length != 0
             && self.words.iter().any(|known| known.eq_ignore_ascii_case(word))
     }
 }
 
-/// Returns a bit for the first byte of a word, in any case, and one for its length.
-const fn bits(word: &[u8]) -> [u64; 2] {
-    [1 << (word[0] & 31), 1 << (word.len() & 63)]
+/// Returns the place of the first byte of a word, in any case, and a bit for its length.
+const fn sign(word: &[u8]) -> (usize, u32) {
+    ((word[0] & 31) as usize, 1 << (word.len() & 31))
 }
