@@ -125,8 +125,6 @@ fn read_spelling(
     }
     // The real of Brazil stands before its amounts.
     let text = text.strip_prefix("R\\$").or_else(|| text.strip_prefix("R$")).unwrap_or(text);
-    let unaligned = unaligned(text);
-    let text = unaligned.as_ref();
     let unquoted = without_quotation(text);
     let text = unquoted.as_ref();
     if let Some(form) = timed(text) {
@@ -164,42 +162,6 @@ fn read_spelling(
         return Err(Unread::NotMaths);
     }
     Ok(answer)
-}
-
-/// Returns the rows of `\begin{aligned}` and its kin as a chain, where they go on with a sign, and as a
-/// system of equations otherwise.
-fn unaligned(text: &str) -> Cow<'_, str> {
-    const NAMES: [&str; 8] =
-        ["aligned", "align*", "align", "split", "gathered", "gather*", "gather", "alignedat"];
-    let inner = NAMES.iter().find_map(|name| {
-        let rest = text.trim().strip_prefix("\\begin{")?.strip_prefix(name)?.strip_prefix('}')?;
-        rest.strip_suffix('}')?.strip_suffix(name)?.strip_suffix("\\end{")
-    });
-    let Some(inner) = inner.filter(|inner| !inner.contains("\\begin")) else {
-        return Cow::Borrowed(text);
-    };
-    let mut rows: Vec<String> = Vec::new();
-    for row in inner.split("\\\\") {
-        let row = row.trim_start();
-        // `\\[4pt]`
-        let row =
-            row.strip_prefix('[').and_then(|row| row.split_once(']')).map_or(row, |(_, row)| row);
-        let row = row.replace('&', " ");
-        let row = row.trim();
-        let goes_on = ["=", "\\approx", "\\le", "\\ge", "<", ">"];
-        match rows.last_mut() {
-            Some(last) if goes_on.iter().any(|sign| row.starts_with(sign)) => {
-                last.push(' ');
-                last.push_str(row);
-            }
-            Some(_) | None if row.is_empty() => {}
-            Some(_) | None => rows.push(row.to_owned()),
-        }
-    }
-    match rows.as_slice() {
-        [only] => Cow::Owned(only.clone()),
-        rows => Cow::Owned(format!("\\begin{{cases}}{}\\end{{cases}}", rows.join("\\\\"))),
-    }
 }
 
 /// Returns `text` without quotation marks and marks of code, which no grammar has.

@@ -37,8 +37,9 @@ pub(super) fn words(text: &str) -> Option<String> {
 }
 
 /// Environments of lines that belong together.
-const ALIGNED: [&str; 13] = [
+const ALIGNED: [&str; 14] = [
     "aligned",
+    "alignedat",
     "align",
     "align*",
     "split",
@@ -62,20 +63,30 @@ pub fn aligned_end(text: &str) -> Option<usize> {
     Some(text.len() - body.len() + end + shut.len())
 }
 
-/// Returns what the lines of an aligned display conclude: the right side that a last line `&= 5` gives, the values
-/// of several letters, or else the last line.
+/// Returns what the lines of an aligned display state: the values of letters, the right side that a last line `&= 5`
+/// gives, the last step of an equation in one letter, a system of equations, or else the last line.
 fn aligned(text: &str) -> Option<String> {
     let end = aligned_end(text).filter(|end| *end == text.len())?;
     let inner = &text[..end];
     let from = inner.find('}')? + 1;
     let body = &inner[from..inner.rfind("\\end{")?];
-    let rows: Vec<String> = rows(body)
+    // The number of columns of `alignedat`.
+    let is_counted = inner.starts_with("\\begin{alignedat}");
+    let columns = body.strip_prefix('{').filter(|_| is_counted).and_then(|n| n.split_once('}'));
+    let body = columns.map_or(body, |(_, rest)| rest);
+    let lines: Vec<String> = rows(body)
         .iter()
         .map(|row| row.replace("\\nonumber", "").replace("\\notag", ""))
         .map(|row| row.trim().trim_end_matches([',', '.', ';']).trim_end().to_owned())
         .filter(|row| !row.is_empty())
         .collect();
-    let (last, before) = rows.split_last()?;
+    let (last, before) = lines.split_last()?;
+    let rows = joined(&lines);
+    let names: Vec<&str> = rows.iter().filter_map(|row| assigned_letter(row)).collect();
+    let is_new = |at: usize| !names[..at].contains(&names[at]);
+    if names.len() == rows.len() && (1..names.len()).all(is_new) {
+        return Some(rows.join(", "));
+    }
     if let Some(side) = last.strip_prefix('=') {
         return Some(side.trim().to_owned());
     }
@@ -84,15 +95,48 @@ fn aligned(text: &str) -> Option<String> {
         let side = exact.rsplit('=').next().unwrap_or(exact).trim();
         return Some(format!("{side} {last}"));
     }
-    let names: Vec<&str> = rows.iter().filter_map(|row| assigned_letter(row)).collect();
-    let is_system =
-        names.len() == rows.len() && (1..names.len()).all(|at| !names[..at].contains(&names[at]));
-    if is_system && rows.len() > 1 {
-        return Some(rows.join(", "));
-    }
+    let (last, before) = rows.split_last()?;
     let arrows = ["\\Rightarrow", "\\implies", "\\iff", "\\Leftrightarrow", "\\therefore"];
-    let bare = arrows.iter().find_map(|arrow| last.strip_prefix(arrow)).unwrap_or(last);
-    Some(bare.trim().to_owned())
+    if let Some(bare) = arrows.iter().find_map(|arrow| last.strip_prefix(arrow)) {
+        return Some(bare.trim().to_owned());
+    }
+    let is_solved = names.len() == 1
+        && assigned_letter(last).is_some_and(|name| {
+            let is_other = |c: char| !name.starts_with(c);
+            !before.iter().any(|row| letters(row).any(is_other))
+        });
+    let is_equation = |row: &String| row.contains('=') && !row.contains("\\text");
+    if rows.len() > 1 && !is_solved && rows.iter().all(is_equation) {
+        return Some(format!("\\begin{{cases}}{}\\end{{cases}}", rows.join("\\\\")));
+    }
+    Some(last.clone())
+}
+
+/// Joins the lines that go on with a sign to those before them: `x = 5` of `x &= 2 + 3 \\ &= 5`.
+fn joined(lines: &[String]) -> Vec<String> {
+    const SIGNS: [&str; 11] =
+        ["=", "\\approx", "≈", "\\leq", "\\le ", "\\geq", "\\ge ", "<", ">", "≤", "≥"];
+    let mut rows: Vec<String> = Vec::new();
+    for line in lines {
+        match rows.last_mut() {
+            Some(row) if SIGNS.iter().any(|sign| line.starts_with(sign)) => {
+                let name = assigned_letter(row).filter(|_| line.starts_with('='));
+                let before = name.unwrap_or(row).to_owned();
+                *row = format!("{before} {line}");
+            }
+            Some(_) | None => rows.push(line.clone()),
+        }
+    }
+    rows
+}
+
+/// Returns the letters of a formula that are of no command.
+fn letters(formula: &str) -> impl Iterator<Item = char> {
+    let mut is_command = false;
+    formula.chars().filter(move |c| {
+        is_command = *c == '\\' || is_command && c.is_ascii_alphabetic();
+        c.is_alphabetic() && !is_command
+    })
 }
 
 /// Returns the letter of `x = 5`, with its index.
@@ -404,19 +448,34 @@ mod tests {
     fn aligned_lines_conclude() {
         check(
             "\\begin{align*}\nI&=\\frac12\\int\\frac{dx}{x-1}\\\\[4pt]\n&=\\frac12\\ln|x-1|+C.\n\\end{align*}",
-            Some("\\frac12\\ln|x-1|+C"),
+            Some("I =\\frac12\\ln|x-1|+C"),
         );
         check("\\begin{aligned}2x&=10\\\\x&=5\\end{aligned}", Some("x=5"));
         check("\\begin{aligned}x&=2,\\\\y&=3\\end{aligned}", Some("x=2, y=3"));
-        check("\\begin{eqnarray*}f &=& x\\cdot x\\\\ &=& x^2\\end{eqnarray*}", Some("x^2"));
+        check("\\begin{eqnarray*}f &=& x\\cdot x\\\\ &=& x^2\\end{eqnarray*}", Some("f = x^2"));
         check(
             "\\begin{align}d&=\\sqrt{2}\\\\&\\approx 1.41 && \\text{rounded}\\end{align}",
+            Some("d=\\sqrt{2} \\approx 1.41"),
+        );
+        check(
+            "\\begin{align}\\sin t&=\\sqrt{2}\\\\&\\approx 1.41\\end{align}",
             Some("\\sqrt{2} \\approx 1.41"),
         );
         check(
             "\\begin{align*}A&=B\\\\&=\\begin{pmatrix}1&2\\\\3&4\\end{pmatrix}\\end{align*}",
-            Some("\\begin{pmatrix}1&2\\\\3&4\\end{pmatrix}"),
+            Some("A =\\begin{pmatrix}1&2\\\\3&4\\end{pmatrix}"),
         );
+        check(
+            "\\begin{gather*}x+y=3\\\\x-y=1\\end{gather*}",
+            Some("\\begin{cases}x+y=3\\\\x-y=1\\end{cases}"),
+        );
+        check(
+            "\\begin{align}2x&=y\\\\x&=5\\end{align}",
+            Some("\\begin{cases}2x=y\\\\x=5\\end{cases}"),
+        );
+        check("\\begin{align}x&=2+3\\\\&=5\\\\y&=1+1\\\\&=2\\end{align}", Some("x =5, y =2"));
+        check("\\begin{split}x&<y\\\\&<z\\end{split}", Some("x<y <z"));
+        check("\\begin{alignedat}{2}x+1&=3\\\\\\implies x&=2\\end{alignedat}", Some("x=2"));
         check("\\begin{tabular}x&=2\\end{tabular}", None);
         check("\\begin{align}x&=2\\end{align} and more", None);
     }
