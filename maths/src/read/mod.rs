@@ -32,6 +32,7 @@ use super::measure;
 use super::nuclide;
 use crate::delimiters::unwrapped;
 
+pub use self::answer::{is_of_integers, says_integers};
 pub use self::extrema::extremum_names;
 pub use self::respelled::aligned_end;
 

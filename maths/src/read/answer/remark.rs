@@ -48,7 +48,7 @@ const DOMAINS: [&str; 15] = [
 ];
 
 /// Words that say of letters that they are integers.
-const INTEGERS: [&str; 17] = [
+const INTEGERS: [&str; 21] = [
     "integer",
     "integers",
     "integral",
@@ -62,14 +62,18 @@ const INTEGERS: [&str; 17] = [
     "inteiros",
     "ganz",
     "ganze",
+    "ganzzahlig",
+    "整",
     "整数",
     "为整数",
     "是整数",
     "为任意整数",
+    "целое",
+    "целых",
 ];
 
-/// Words around those and the letters.
-const OF_INTEGERS: [&str; 34] = [
+/// Words around those and the letters, beside [`DOMAINS`].
+const OF_INTEGERS: [&str; 39] = [
     "is",
     "are",
     "an",
@@ -104,7 +108,22 @@ const OF_INTEGERS: [&str; 34] = [
     "qualquer",
     "为",
     "是",
+    "任",
+    "意",
+    "数",
+    "где",
+    "число",
 ];
+
+/// Returns whether `word`, in any case, says of letters that they are integers: "integer", "ganzzahlig".
+pub fn says_integers(word: &str) -> bool {
+    INTEGERS.iter().any(|known| known.eq_ignore_ascii_case(word))
+}
+
+/// Returns whether `word`, in any case, may stand beside those and the letters: "where", "any", "is".
+pub fn is_of_integers(word: &str) -> bool {
+    DOMAINS.iter().chain(&OF_INTEGERS).any(|known| known.eq_ignore_ascii_case(word))
+}
 
 /// Words between those and the variables.
 const QUANTIFIERS: [&str; 17] = [
@@ -170,7 +189,7 @@ impl AnswerReader<'_, '_, '_> {
     /// Reads a value with the letters of which words behind it say that they are integers: ", where $n$ is
     /// any integer".
     pub(super) fn family_in_words(&mut self, span: &LexemeRange) -> ParseResult<Option<Answer>> {
-        let says = |token: Token<'_>| token.word().is_some_and(|word| INTEGERS.contains(&word));
+        let says = |token: Token<'_>| token.word().is_some_and(says_integers);
         if !self.has(span, says) {
             return Ok(None);
         }
@@ -219,18 +238,18 @@ impl AnswerReader<'_, '_, '_> {
         if said.len() > MAX_TOKENS {
             return Ok(None);
         }
-        let (mut letters, mut says_integers) = (Vec::new(), false);
+        let (mut letters, mut are_integers) = (Vec::new(), false);
         for at in said {
             match self.token(at).word() {
-                Some(word) if INTEGERS.contains(&word) => says_integers = true,
-                Some(word) if OF_INTEGERS.contains(&word) || opens(self.token(at)) => {}
+                Some(word) if says_integers(word) => are_integers = true,
+                Some(word) if is_of_integers(word) => {}
                 Some(word) if word.len() == 1 => letters.push(self.expression(&(at..at + 1))?),
                 None if self.token(at) == Token::Comma => {}
                 Some(_) | None => return Ok(None),
             }
         }
         let comma = usize::from(self.token(at - 1) == Token::Comma);
-        let is_said = says_integers && !letters.is_empty();
+        let is_said = are_integers && !letters.is_empty();
         Ok(is_said.then_some((span.start..at - comma, letters)))
     }
 

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::Reader;
-use super::words::{INTEGERS, OF_INTEGERS, Words as _};
 
 /// The longest such words, in bytes.
 const MAX_BYTES: usize = 80;
@@ -39,11 +38,11 @@ impl Reader<'_> {
                     first.len_utf8()
                 };
                 let (word, after) = rest.split_at(letters);
-                if INTEGERS.have(word) {
+                if maths::says_integers(word) {
                     says_integers = true;
                 } else if word.len() == 1 && formula.contains(word) {
                     has_letter = true;
-                } else if !OF_INTEGERS.have(word) {
+                } else if !maths::is_of_integers(word) {
                     break;
                 }
                 rest = after;
