@@ -70,12 +70,17 @@ impl Reader<'_> {
         at
     }
 
-    /// Returns the letters of several choices that a sentence names last: "the correct choices are **A and C**".
+    /// Returns the letters of several choices that a sentence names last and does not call false: "the correct choices
+    /// are **A and C**", "A and C are true, while B and D are false".
     pub(super) fn letters_of_choices(&self, sentence: &[Piece]) -> Option<Vec<Range<usize>>> {
         let letter = |at: usize| {
             let text = self.word(sentence.get(at)?)?;
             let is_label = text.len() == 1 && ("A"..="H").contains(&text);
             is_label.then(|| sentence[at].span.clone())
+        };
+        let are_false = |at: usize| {
+            let said = sentence[at..].iter().take_while(|piece| piece.kind == PieceKind::Word);
+            said.take(2).any(|piece| self.is_word(Some(piece), &["false", "wrong", "incorrect"]))
         };
         let (mut last, mut run): (Vec<Range<usize>>, Vec<Range<usize>>) = (Vec::new(), Vec::new());
         let mut is_denied = false;
@@ -98,7 +103,7 @@ impl Reader<'_> {
             } else if !is_joint {
                 is_denied = words::DENYING.have(self.word(piece).unwrap_or(""))
                     || self.is_word(Some(piece), &["except", "without", "besides"]);
-                if run.len() > 1 {
+                if run.len() > 1 && !are_false(at) {
                     last = std::mem::take(&mut run);
                 }
                 run.clear();
