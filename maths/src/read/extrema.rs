@@ -64,8 +64,7 @@ pub fn extremum_names(text: &str) -> Vec<(Range<usize>, &'static str)> {
     let is_spaced =
         |c: char| c.is_alphabetic() && (c.is_ascii() || ('\u{C0}'..='\u{4FF}').contains(&c));
     let mut found: Vec<(Range<usize>, &'static str)> = Vec::new();
-    let is_ascii = lower.is_ascii();
-    for (name, english) in EXTREMA.iter().filter(|(name, _)| !is_ascii || name.is_ascii()) {
+    for (name, english) in EXTREMA.iter().filter(|(name, _)| lower.contains(name)) {
         for (at, _) in lower.match_indices(*name) {
             let span = at..at + name.len();
             let is_whole = !name.starts_with(is_spaced)
