@@ -156,6 +156,13 @@ impl Answer {
             if members.len() > 1 && members.iter().all(is_named))
     }
 
+    /// Returns whether the answer is a tuple, or a matrix of one row or column.
+    pub fn is_vector(&self) -> bool {
+        let is_line = |rows: &[Vec<Expr>]| rows.len() == 1 || rows.iter().all(|row| row.len() == 1);
+        matches!(&self.form, AnswerForm::Tuple(..))
+            || matches!(&self.form, AnswerForm::Matrix(rows) if is_line(rows))
+    }
+
     /// Returns whether the answer is a list without brackets.
     pub fn is_list(&self) -> bool {
         matches!(self.form, AnswerForm::List(_))

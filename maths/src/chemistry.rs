@@ -110,7 +110,24 @@ fn ends_raised(text: &str) -> bool {
         && text.ends_with(|c: char| c.is_ascii_digit())
 }
 
-/// Reads `[Ar] 3d^{10} 4s^1` and `sp^3`: shells in any order.
+/// Noble gases, each with the shells that it has beside those of the one before it.
+const CORES: [(&str, &[&str]); 6] = [
+    ("He", &["1s2"]),
+    ("Ne", &["2s2", "2p6"]),
+    ("Ar", &["3s2", "3p6"]),
+    ("Kr", &["3d10", "4s2", "4p6"]),
+    ("Xe", &["4d10", "5s2", "5p6"]),
+    ("Rn", &["4f14", "5d10", "6s2", "6p6"]),
+];
+
+/// Returns whether `text` is an electron configuration: shells from the first on, or behind a core.
+pub fn is_configuration(text: &str) -> bool {
+    let may_be = text.len() <= MAX_BYTES && (text.contains("1s") || text.contains('['));
+    let flat = || flat(text.trim()).filter(|flat| flat.starts_with("1s") || flat.starts_with('['));
+    may_be && flat().is_some_and(|flat| configuration(&flat).is_some())
+}
+
+/// Reads `[Ar] 3d^{10} 4s^1` and `sp^3`: shells in any order, those of the core among them.
 fn configuration(text: &str) -> Option<String> {
     let (core, mut rest) = match text.strip_prefix('[') {
         Some(inner) => {
@@ -153,7 +170,11 @@ fn configuration(text: &str) -> Option<String> {
     if shells.is_empty() || !rest.is_empty() {
         return None;
     }
+    let known = CORES.iter().position(|(name, _)| *name == core);
+    let inner = known.map_or(&[][..], |last| &CORES[..=last]);
+    shells.extend(inner.iter().flat_map(|(_, shells)| shells.iter().map(|s| (*s).to_owned())));
     shells.sort();
+    let core = if known.is_some() { "" } else { core };
     Some(format!("{core}|{}", shells.join(" ")))
 }
 
@@ -249,6 +270,8 @@ mod tests {
             ("1s^2 2s^2 2p^6", "1s²2s²2p⁶"),
             ("1s^2\\,2s^2\\,2p^6", "1s22s22p6"),
             ("[Ar] 3d^{10} 4s^1", "[\\text{Ar}]\\,4s^1 3d^{10}"),
+            ("[\\text{Ar}]\\,3d^6\\,4s^2", "1s² 2s² 2p⁶ 3s² 3p⁶ 4s² 3d⁶"),
+            ("[Ar]4s^2", "[Ne] 3s^2 3p^6 4s^2"),
             ("sp^3", "sp³"),
             ("NaCl(aq)", "NaCl"),
         ] {
@@ -272,6 +295,8 @@ mod tests {
             ("Fe^{2+}", "Fe^{3+}"),
             ("2H2 + O2 -> 2H2O", "H2 + O2 -> H2O"),
             ("1s^2 2s^2 2p^6", "1s^2 2s^2 2p^5"),
+            ("[Ar] 4s^2", "[Kr] 4s^2"),
+            ("[Ar] 4s^2", "1s^2 2s^2 2p^6 3s^2 3p^6 4s^1"),
             ("sp^3", "sp^2"),
             ("X2", "X_2"),
             ("C", "C"),

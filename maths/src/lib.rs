@@ -41,7 +41,7 @@ pub use angle::has_plain_angle;
 pub use answer::{Answer, MAX_BYTES, Unread};
 pub use calendar::is_month;
 pub use change::is_percent_change;
-pub use chemistry::is_chemical;
+pub use chemistry::{is_chemical, is_configuration};
 pub use compare::{
     AnswerTexts, AnswerType, Comparer, Comparison, Evidence, are_alike, have_one_dimension,
     have_one_name, last_wording, says_no_solution,

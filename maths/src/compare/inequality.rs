@@ -44,7 +44,16 @@ impl Comparer<'_, '_> {
         if let AnswerForm::Equation(left, right) = candidate.form {
             return self.equations(gold, Equation { left, right });
         }
-        match as_equation(candidate) {
+        // `y = Cx, C \in \mathbb{R}`
+        let stated = if let AnswerForm::List(members) = &candidate.form {
+            self.only_stated(members)
+        } else {
+            None
+        };
+        if let Some(Answer { form: AnswerForm::Equation(left, right), .. }) = stated {
+            return self.equations(gold, Equation { left: *left, right: *right });
+        }
+        match as_equation(stated.unwrap_or(candidate)) {
             Some(other) => self.equations(gold, other),
             None => Ok(mismatch()),
         }
@@ -61,7 +70,9 @@ impl Comparer<'_, '_> {
         let theirs = self.ws.difference(other.left, other.right)?;
         Ok(match self.proportional(own, theirs)? {
             Comparison::Equal(_) => Comparison::equal("equation_equal"),
-            Comparison::Different(_) if self.solve_alike(own, theirs)? => {
+            Comparison::Different(_)
+                if self.solve_alike(own, theirs)? || self.are_same_curves(own, theirs)? =>
+            {
                 Comparison::equal("equation_equal")
             }
             Comparison::Different(_)

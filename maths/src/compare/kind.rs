@@ -7,7 +7,7 @@ use crate::answer::{Answer, AnswerForm, Region, Subject};
 use crate::expr::{Expr, Name, Node, Workspace};
 use crate::fuel::Exhausted;
 
-use super::{text_compare, vector};
+use super::{members, text_compare, vector};
 
 /// What a text must be read as to answer like a gold answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,6 +70,19 @@ fn kind(form: &AnswerForm) -> Kind {
 ///
 /// A pair in brackets is a point and an interval, and a list whose members are named is a point.
 pub fn are_alike(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool {
+    // `y = Ce^x, C \in \mathbb{R}` states one thing.
+    let stated = |answer: &'_ Answer| -> Option<Answer> {
+        let AnswerForm::List(members) = &answer.form else {
+            return None;
+        };
+        members::only_stated(ws, members).cloned()
+    };
+    if let Some(only) = stated(candidate) {
+        let own = stated(gold);
+        if are_alike(own.as_ref().unwrap_or(gold), &only, ws) {
+            return true;
+        }
+    }
     let is_pair = |answer: &Answer| matches!(&answer.form, AnswerForm::Tuple(_, members) if members.len() == 2);
     let is_list_of = |answer: &Answer, is_such: fn(&Answer) -> bool| {
         if let AnswerForm::List(members) = &answer.form {
@@ -86,7 +99,9 @@ pub fn are_alike(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool 
         (Kind::Region, Kind::Point) => is_pair(candidate),
         (Kind::Point, Kind::Region) => is_pair(gold),
         // Several amounts where one is wanted are several answers.
-        (Kind::Amount, Kind::Several) => are_amounts(candidate) && !name_several(candidate),
+        (Kind::Amount, Kind::Several) => {
+            are_amounts(candidate) && !name_several(candidate) && may_hold(gold, candidate, ws)
+        }
         // "on $(-\infty,-1)$ and $(1,\infty)$"
         (Kind::Region, Kind::Several) => is_list_of(candidate, |member| {
             matches!(&member.form, AnswerForm::Tuple(_, ends) if ends.len() == 2)
@@ -105,6 +120,7 @@ pub fn are_alike(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool 
         }
         // `n = 3k, k \in \mathbb{Z}` are the multiples of 3.
         (Kind::Several, Kind::Congruence) => is_family(gold),
+        (Kind::Congruence, Kind::Several) => is_family(candidate),
         (Kind::Truth | Kind::Words, Kind::Verdict)
         | (Kind::Verdict, Kind::Words)
         | (Kind::Calendar, Kind::Ratio)
@@ -131,6 +147,13 @@ pub fn are_alike(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool 
         (Kind::Point, Kind::Words) => is_pair(gold) && text_compare::range(candidate).is_some(),
         (own, other) => own == other,
     }
+}
+
+/// Returns whether a list may hold a gold value: one in variables is in no list of numbers.
+fn may_hold(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool {
+    let is_open = |member: &Answer| !member.is_value() || member.is_open(ws);
+    !gold.is_open(ws)
+        || matches!(&candidate.form, AnswerForm::List(members) if members.iter().any(is_open))
 }
 
 /// Returns whether both answers are amounts in units of one dimension, things that are counted aside: minutes and

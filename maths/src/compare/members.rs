@@ -5,7 +5,7 @@ use dashu::rational::RBig;
 use super::{Comparer, Comparison, bare, mismatch, region_of, subject};
 use crate::algebra;
 use crate::answer::{Answer, AnswerForm, Brackets, Chain, Region, Relation, Subject, Value};
-use crate::expr::{Expr, Node};
+use crate::expr::{Expr, Name, Node, Workspace};
 use crate::fuel::Exhausted;
 
 /// Members of an answer without order: their matching takes a comparison for each pair.
@@ -58,27 +58,7 @@ impl Comparer<'_, '_> {
     /// Returns the only member that states something, where all others say of its parameters that they are any
     /// real numbers.
     pub(super) fn only_stated<'a>(&self, members: &'a [Answer]) -> Option<&'a Answer> {
-        let parameter = |member: &Answer| match (member.subjects.as_slice(), &member.form) {
-            ([Subject::Expr(expr)], AnswerForm::Region(Region::Reals)) => {
-                if let Node::Symbol(name) = self.ws.node(*expr) { Some(*name) } else { None }
-            }
-            _ => None,
-        };
-        let mut stated = members.iter().filter(|member| parameter(member).is_none());
-        let only = stated.next().filter(|_| members.len() > 1)?;
-        let mut names = Vec::new();
-        let parts = if let AnswerForm::Tuple(_, parts) = &only.form {
-            parts.as_slice()
-        } else {
-            std::slice::from_ref(only)
-        };
-        for part in parts {
-            if let AnswerForm::Value(value) = &part.form {
-                names.extend(algebra::variables(value.expr, self.ws));
-            }
-        }
-        let are_declared = members.iter().filter_map(parameter).all(|name| names.contains(&name));
-        (stated.next().is_none() && are_declared).then_some(only)
+        only_stated(self.ws, members)
     }
 
     fn members(
@@ -332,7 +312,21 @@ impl Comparer<'_, '_> {
         let is_point =
             |members: &[&Answer]| matches!(members, [Answer { form: AnswerForm::Tuple(..), .. }]);
         if is_point(&own) == is_point(&other) {
-            return self.families_match(&own, &other).map(Some);
+            let outcome = self.families_match(&own, &other)?;
+            let are_coordinates = own.len() > 1 && own.len() == other.len() && !is_point(&own);
+            if outcome.is_equal() || !are_coordinates {
+                return Ok(Some(outcome));
+            }
+            // `x = 2 + 5t, y = -1 - 3t` and `x = -3 + 5k, y = 2 - 3k`
+            let (own, other) = (self.as_point(own, &[]), self.as_point(other, &[]));
+            return Ok(Some(match (own.as_slice(), other.as_slice()) {
+                ([own], [other])
+                    if have_same_names(own, other) && self.is_same_family(own, other)? =>
+                {
+                    Comparison::equal("families_equal")
+                }
+                _ => outcome,
+            }));
         }
         let order = |members: &[&Answer]| members[0].subjects.clone();
         let (own_order, other_order) = (order(&own), order(&other));
@@ -541,6 +535,83 @@ impl Comparer<'_, '_> {
             both &= value?.is_some_and(|value| value.is_int());
         }
         Ok(both.then_some((start, step)))
+    }
+}
+
+/// Returns the only member that states something, where all others say of its parameters that they are any real
+/// or complex numbers, or not zero.
+pub(super) fn only_stated<'a>(ws: &Workspace<'_>, members: &'a [Answer]) -> Option<&'a Answer> {
+    if !members.iter().any(|member| parameter(ws, member).is_some()) {
+        return None;
+    }
+    // `A, B \in \mathbb{R}` declares both letters.
+    let is_letter = |member: &Answer| {
+        member.subjects.is_empty()
+            && matches!(&member.form, AnswerForm::Value(value) if ws.is_name(value.expr))
+    };
+    let is_declared = |at: usize| {
+        let rest = &members[at..];
+        let letters = rest.iter().take_while(|member| is_letter(member)).count();
+        rest.get(letters).is_some_and(|member| parameter(ws, member).is_some())
+    };
+    let mut stated = (0..members.len()).filter(|at| !is_declared(*at));
+    let only = &members[stated.next().filter(|_| members.len() > 1)?];
+    let mut names = Vec::new();
+    if let AnswerForm::Matrix(rows) = &only.form {
+        names.extend(rows.iter().flatten().flat_map(|entry| algebra::variables(*entry, ws)));
+    }
+    if let AnswerForm::Equation(left, right) = &only.form {
+        names.extend([*left, *right].into_iter().flat_map(|side| algebra::variables(side, ws)));
+    }
+    let parts = if let AnswerForm::Tuple(_, parts) = &only.form {
+        parts.as_slice()
+    } else {
+        std::slice::from_ref(only)
+    };
+    for part in parts {
+        if let AnswerForm::Value(value) = &part.form {
+            names.extend(algebra::variables(value.expr, ws));
+        }
+    }
+    let declared = || members.iter().filter_map(|member| parameter(ws, member));
+    // `x + 3, x \ne 3` states a domain, and `c(1, 1), c \ne 0` all multiples but one.
+    let is_vector = matches!(only.form, AnswerForm::Tuple(..) | AnswerForm::Matrix(_));
+    let is_domain = declared().any(|(_, is_domain)| is_domain);
+    let are_declared = declared().all(|(name, _)| names.contains(&name));
+    (stated.next().is_none() && are_declared && (is_vector || !is_domain)).then_some(only)
+}
+
+/// Returns the parameter of which a member says that it is any number of a set, and whether it says of a value that
+/// it is another one.
+fn parameter(ws: &Workspace<'_>, member: &Answer) -> Option<(Name, bool)> {
+    let symbol = |expr: Expr| ws.symbol_name(expr);
+    match (member.subjects.as_slice(), &member.form) {
+        ([Subject::Expr(expr)], AnswerForm::Region(Region::Reals | Region::Complexes)) => {
+            Some((symbol(*expr)?, false))
+        }
+        ([Subject::Expr(expr)], AnswerForm::Region(Region::Difference(all, _)))
+            if **all == Region::Reals =>
+        {
+            Some((symbol(*expr)?, true))
+        }
+        ([], AnswerForm::Inequality(chain)) => match chain.rest.as_slice() {
+            [(Relation::NotEqual, _)] => Some((symbol(chain.first)?, true)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Returns whether the members of two points have the same subjects, in order.
+fn have_same_names(own: &Answer, other: &Answer) -> bool {
+    match (&own.form, &other.form) {
+        (AnswerForm::Tuple(_, own), AnswerForm::Tuple(_, other)) => {
+            let names = |members: &'_ [Answer]| -> Vec<Vec<Subject>> {
+                members.iter().map(|member| member.subjects.clone()).collect()
+            };
+            names(own) == names(other)
+        }
+        _ => false,
     }
 }
 

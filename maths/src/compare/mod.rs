@@ -8,6 +8,7 @@ mod absence;
 mod answer_type;
 mod antiderivative;
 mod congruence;
+mod curves;
 mod extremum;
 mod inequality;
 mod kind;
@@ -169,7 +170,10 @@ impl Comparer<'_, '_> {
             AnswerForm::Tuple(brackets, members) => {
                 self.for_tuple(gold, (*brackets, members), candidate)
             }
-            AnswerForm::Matrix(rows) => self.for_matrix(rows, candidate),
+            AnswerForm::Matrix(rows) => {
+                let outcome = self.for_matrix(rows, candidate)?;
+                self.same_line_or(outcome, vector::is_column(rows), gold, candidate)
+            }
             AnswerForm::Piecewise(pieces) => match &candidate.form {
                 AnswerForm::Piecewise(others) => self.piecewise(pieces, others),
                 AnswerForm::Value(value) if value.unit.is_none() => {
@@ -222,7 +226,15 @@ impl Comparer<'_, '_> {
                 let are_parameters = renamed::are_of_one_function(gold, candidate, self.ws);
                 let are_named = have_one_name(gold, candidate, self.ws);
                 let exprs = (value.expr, other.expr);
-                self.renamed_or(outcome, exprs, (are_parameters, are_named))
+                let outcome = self.renamed_or(outcome, exprs, (are_parameters, are_named))?;
+                if !outcome.is_equal() && are_named && self.policy.renamed_constants {
+                    let own = inequality::as_equation(gold);
+                    let other = inequality::as_equation(candidate);
+                    if let (Some(own), Some(other)) = (own, other) {
+                        return self.same_curves_or(outcome, own, other);
+                    }
+                }
+                Ok(outcome)
             }
             AnswerForm::Equation(left, right) => match inequality::as_equation(gold) {
                 Some(equation) => self.equations(equation, Equation { left: *left, right: *right }),
@@ -231,7 +243,10 @@ impl Comparer<'_, '_> {
             AnswerForm::Set(members) | AnswerForm::List(members) => {
                 match self.without_declarations(members).as_slice() {
                     [only] => self.answers(gold, only, None),
-                    _ => self.one_of_many(gold, members),
+                    _ => match self.only_stated(members) {
+                        Some(only) => self.answers(gold, only, None),
+                        None => self.one_of_many(gold, members),
+                    },
                 }
             }
             AnswerForm::Numeral(numeral) => {

@@ -159,7 +159,7 @@ impl Comparer<'_, '_> {
 }
 
 /// Returns whether a name is usual for a free constant: `A`, `C`, `k`, `C_1`.
-fn names_constant(spelling: &str) -> bool {
+pub(super) fn names_constant(spelling: &str) -> bool {
     let (letter, index) = spelling.split_once('_').unwrap_or((spelling, ""));
     matches!(letter, "A" | "B" | "C" | "D" | "K" | "c" | "k")
         && index.bytes().all(|b| b.is_ascii_digit())

@@ -85,7 +85,8 @@ pub(super) fn compare(
     if !gold.chars().any(char::is_alphabetic) || !candidate.chars().any(char::is_alphabetic) {
         return Ok(None);
     }
-    Ok(Some(if gold == candidate || is_qualified(&gold, &candidate) {
+    let is_same = gold == candidate || wordings::meaning(&gold) == wordings::meaning(&candidate);
+    Ok(Some(if is_same || is_qualified(&gold, &candidate) {
         Comparison::equal("text_equal")
     } else {
         // Two different wordings may still mean the same.

@@ -39,7 +39,10 @@ impl Comparer<'_, '_> {
             }
             AnswerForm::Matrix(rows) => match (vector::rows(&gold.form), vector::entries(rows)) {
                 (Some(own), _) => self.for_matrix(&own, candidate),
-                (None, Some(entries)) if self.policy.column_as_tuple => {
+                (None, Some(entries))
+                    if self.policy.column_as_tuple
+                        || brackets == Brackets::Angle && vector::is_column(rows) =>
+                {
                     self.in_order(members, &entries)
                 }
                 (None, _) => Ok(mismatch()),
@@ -112,8 +115,9 @@ impl Comparer<'_, '_> {
         {
             return self.in_order(&entries, &components);
         }
-        if let AnswerForm::Tuple(_, members) = &candidate.form
-            && self.policy.column_as_tuple
+        if let AnswerForm::Tuple(brackets, members) = &candidate.form
+            && (self.policy.column_as_tuple
+                || *brackets == Brackets::Angle && vector::is_column(rows))
         {
             return self.in_order(&entries, members);
         }

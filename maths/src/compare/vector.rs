@@ -150,6 +150,43 @@ impl Comparer<'_, '_> {
         Ok(Comparison::equal("line_equal"))
     }
 
+    /// Decides whether a candidate is a vector of numbers and a multiple of a gold vector, neither of them zero:
+    /// eigenvectors, directions and normals have no length of their own.
+    ///
+    /// # Errors
+    /// [`Exhausted`] when the fuel ran out.
+    pub fn are_multiples(&mut self, gold: &Answer, candidate: &Answer) -> Result<bool, Exhausted> {
+        let (Some(own), Some(other)) = (self.numbers_of(gold)?, self.numbers_of(candidate)?) else {
+            return Ok(false);
+        };
+        Ok(own.len() == other.len() && self.are_parallel(&own, &other)?.is_equal())
+    }
+
+    /// Returns the entries of a vector of numbers that is not zero.
+    fn numbers_of(&mut self, answer: &Answer) -> Result<Option<Vec<Expr>>, Exhausted> {
+        let entries = if let AnswerForm::Tuple(_, members) = &answer.form {
+            Some(members.clone())
+        } else if let AnswerForm::Matrix(rows) = &answer.form {
+            entries(rows)
+        } else {
+            None
+        };
+        let zero = self.ws.integer(0)?;
+        let mut is_zero = true;
+        let mut found = Vec::new();
+        for entry in entries.unwrap_or_default() {
+            let AnswerForm::Value(Value { expr, unit: None, .. }) = entry.form else {
+                return Ok(None);
+            };
+            if !self.ws.is_closed(expr)? {
+                return Ok(None);
+            }
+            is_zero &= self.exprs(expr, zero)?.is_equal();
+            found.push(expr);
+        }
+        Ok((found.len() > 1 && !is_zero).then_some(found))
+    }
+
     fn are_parallel(&mut self, left: &[Expr], right: &[Expr]) -> Result<Comparison, Exhausted> {
         for first in 0..left.len() {
             for second in first + 1..left.len() {
@@ -173,6 +210,10 @@ impl Comparer<'_, '_> {
         if let AnswerForm::Tuple(_, members) = &answer.form {
             return self.by_parameter(members);
         }
+        if let AnswerForm::Matrix(rows) = &answer.form {
+            let entries = entries(rows).filter(|entries| entries.len() > 1);
+            return entries.map_or(Ok(None), |entries| self.by_parameter(&entries));
+        }
         let AnswerForm::List(members) = &answer.form else {
             return Ok(None);
         };
@@ -181,8 +222,12 @@ impl Comparer<'_, '_> {
             return self.by_coordinates(members);
         }
         // `(t, 3 - t), t \in \mathbb{R}`
-        if let Some(Answer { form: AnswerForm::Tuple(_, parts), .. }) = self.only_stated(members) {
-            return self.by_parameter(parts);
+        match self.only_stated(members) {
+            Some(Answer { form: AnswerForm::Tuple(_, parts), .. }) => {
+                return self.by_parameter(parts);
+            }
+            Some(only @ Answer { form: AnswerForm::Matrix(_), .. }) => return self.line_of(only),
+            Some(_) | None => {}
         }
         let members: Vec<Answer> =
             self.without_declarations(members).into_iter().cloned().collect();
@@ -274,6 +319,11 @@ pub(super) fn rows(form: &AnswerForm) -> Option<Vec<Vec<Expr>>> {
     };
     let rows: Vec<Vec<Expr>> = members.iter().map(values).collect::<Option<_>>()?;
     rows.iter().all(|row| row.len() == rows[0].len()).then_some(rows)
+}
+
+/// Returns whether a matrix has one column, and more rows than one.
+pub(super) fn is_column(rows: &[Vec<Expr>]) -> bool {
+    rows.len() > 1 && rows.iter().all(|row| row.len() == 1)
 }
 
 /// Returns the entries of a matrix of one column or one row.

@@ -298,6 +298,72 @@ pub(super) fn without_end(words: &str) -> Option<&'static str> {
     nouns.contains(&noun).then_some("infinitely many")
 }
 
+/// What is denied, and the word for its opposite.
+const OPPOSITES: [(&str, &str); 19] = [
+    ("convergent", "diverges"),
+    ("converge", "diverges"),
+    ("konvergent", "diverges"),
+    ("divergent", "converges"),
+    ("diverge", "converges"),
+    ("independent", "dependent"),
+    ("dependent", "independent"),
+    ("linearly independent", "linearly dependent"),
+    ("linearly dependent", "linearly independent"),
+    ("rational", "irrational"),
+    ("consistent", "inconsistent"),
+    ("invertible", "singular"),
+    ("singular", "invertible"),
+    ("continuous", "discontinuous"),
+    ("bounded", "unbounded"),
+    ("finite", "infinite"),
+    ("biased", "unbiased"),
+    ("commutative", "noncommutative"),
+    ("stable", "unstable"),
+];
+
+/// Wordings of other languages that deny, and what they mean.
+const DENIED: [(&str, &str); 9] = [
+    ("konvergiert nicht", "diverges"),
+    ("ne converge pas", "diverges"),
+    ("no converge", "diverges"),
+    ("não converge", "diverges"),
+    ("non converge", "diverges"),
+    ("не сходится", "diverges"),
+    ("不收敛", "diverges"),
+    ("収束しない", "diverges"),
+    ("nonsingular", "invertible"),
+];
+
+/// Returns what words mean that deny the opposite: "diverges" for "does not converge", "no solution" for "no pair".
+pub(super) fn meaning(words: &str) -> &str {
+    let openings = ["does not ", "do not ", "doesn't ", "is not ", "are not ", "isn't ", "not "];
+    let denied = openings.iter().find_map(|opening| words.strip_prefix(*opening));
+    if let Some(denied) = denied {
+        let known = OPPOSITES.iter().find(|(word, _)| *word == denied);
+        return known.map_or(words, |(_, opposite)| opposite);
+    }
+    if let Some(said) = words.strip_prefix("no ") {
+        return if names_nothing(said) { "no solution" } else { words };
+    }
+    DENIED.iter().find(|(wording, _)| *wording == words).map_or(words, |(_, meant)| meant)
+}
+
+/// Returns whether words name what an equation may have: "real values", "ordered pair".
+fn names_nothing(words: &str) -> bool {
+    const KINDS: [&str; 11] = [
+        "real", "integer", "ordered", "positive", "natural", "such", "rational", "whole", "complex",
+        "possible", "valid",
+    ];
+    const NOUNS: [&str; 20] = [
+        "pair", "pairs", "triple", "triples", "value", "values", "number", "numbers", "integer",
+        "integers", "point", "points", "solution", "solutions", "root", "roots", "x", "n", "y",
+        "real",
+    ];
+    let mut said = words.split(' ').skip_while(|word| KINDS.contains(word)).peekable();
+    let is_kind_alone = said.peek().is_none() && (words.ends_with("real") || words.ends_with("integer"));
+    is_kind_alone || said.next().is_some_and(|word| NOUNS.contains(&word)) && said.next().is_none()
+}
+
 /// Words with which a statement denies what was in question.
 const DENIALS: [&str; 14] = [
     "not",

@@ -121,7 +121,7 @@ fn read_spelling(
     }
     let dialect = dialect(text);
     let text = unwrapped(text).trim_end_matches('。');
-    if chemistry::is_reaction(text) {
+    if chemistry::is_reaction(text) || text.contains('s') && chemistry::is_configuration(text) {
         return Ok(of_form(AnswerForm::Text(text.to_owned())));
     }
     // The real of Brazil stands before its amounts.

@@ -49,7 +49,7 @@ enum Shift {
 
 /// Decides whether `c` is raised or lowered, and what it then is.
 fn shifted(c: char) -> (Shift, Option<char>) {
-    const UP: &str = "⁰0¹1²2³3⁴4⁵5⁶6⁷7⁸8⁹9⁺+⁻-⁽(⁾)ⁿnⁱiˣxʸyᵏkᵐm";
+    const UP: &str = "⁰0¹1²2³3⁴4⁵5⁶6⁷7⁸8⁹9⁺+⁻-⁽(⁾)ⁿnⁱiˣxʸyᵏkᵐmᵀT";
     const DOWN: &str = "₀0₁1₂2₃3₄4₅5₆6₇7₈8₉9₊+₋-ₐaₑeₓxᵢiⱼjₖkₘmₙnₚpₜt";
     if c.is_ascii() {
         return (Shift::Base, None);

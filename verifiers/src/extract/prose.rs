@@ -31,7 +31,7 @@ const SHORT_WORDS: [&str; 24] = [
 ];
 
 /// Words of formulas: functions, constants and what joins the members of a list.
-const FORMULA_WORDS: [&str; 44] = [
+const FORMULA_WORDS: [&str; 47] = [
     "and",
     "or",
     "if",
@@ -76,6 +76,9 @@ const FORMULA_WORDS: [&str; 44] = [
     "beta",
     "deg",
     "otherwise",
+    "sen",
+    "arcsen",
+    "arctg",
 ];
 
 /// Returns the words of `text` that may belong to no formula: runs of two letters or more outside

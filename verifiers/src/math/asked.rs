@@ -107,6 +107,14 @@ impl Math {
             let residue = ReadCandidate::several(text.to_string(), Ok(residue));
             return self.pair((gold, &residue), policy, claim.explain, ws);
         }
+        if let Ok(vector) = candidate.answer.as_ref()
+            && vector.is_vector()
+            && gold.answer.is_vector()
+            && question.wants_direction()
+            && self.are_multiples(&gold.answer, vector, policy, ws)
+        {
+            return Ok(report::multiples());
+        }
         if gold.answer.is_truth()
             && let Some(word) = opening_verdict(text)
         {
@@ -192,7 +200,8 @@ impl Math {
             policy.ratio_as_fraction |= question.wants_ratio();
         }
         if holds_letter(gold) && holds_letter(candidate) && gold != candidate {
-            policy.renamed_constants |= question.allows_renaming(gold, candidate);
+            policy.renamed_constants |= question.allows_renaming(gold, candidate)
+                || question.frees_constants(gold, candidate);
         }
         policy
     }

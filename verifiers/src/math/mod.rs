@@ -9,6 +9,7 @@
 mod affirmed;
 mod asked;
 mod convert;
+mod families;
 mod label;
 mod persons;
 mod question;

@@ -162,7 +162,7 @@ impl<'a> Question<'a> {
     }
 
     /// Whether all members of a family are wanted, whose parameters may have any names.
-    fn wants_family(&self) -> bool {
+    pub(super) fn wants_family(&self) -> bool {
         self.says(&[
             "general solution",
             "all functions",
@@ -447,7 +447,7 @@ impl<'a> Question<'a> {
     }
 
     /// The letters of its formulas; where none is marked, those that stand alone.
-    fn letters(&self) -> u64 {
+    pub(super) fn letters(&self) -> u64 {
         if !self.text.contains('$') {
             return letters(self.text, 1);
         }
@@ -579,7 +579,7 @@ fn is_unit_name(name: &str) -> bool {
 
 /// Returns a bit for each letter of a formula's runs of up to `longest` letters: `x` and `C` of `Ce^{x}`, and
 /// none of `\ln`.
-fn letters(text: &str, longest: usize) -> u64 {
+pub(super) fn letters(text: &str, longest: usize) -> u64 {
     let bytes = text.as_bytes();
     let mut found = 0;
     let mut at = 0;

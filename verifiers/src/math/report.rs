@@ -24,6 +24,11 @@ pub(super) fn affirmations(are_equal: bool) -> Verdict {
     }
 }
 
+/// Returns the verdict on a vector of the gold answer's direction, where the question asks for no more.
+pub(super) fn multiples() -> Verdict {
+    Verdict::proven(true, "equal", Reason::code("multiples_equal"))
+}
+
 /// Returns the verdict on a candidate that repeats what the question gives.
 pub(super) fn repeated(text: &str, explain: bool) -> Verdict {
     let detail = || format!("`{}` is what the question gives", quoted(text));

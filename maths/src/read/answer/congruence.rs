@@ -1,5 +1,8 @@
 //! Congruences: `x \equiv 3 \pmod 7`, `3 (mod 7)`, `x ≡ 3, 5 mod 7`.
 
+use dashu::rational::RBig;
+
+use crate::algebra;
 use crate::answer::{Answer, AnswerForm, Subject, Unread};
 use crate::expr::{Expr, Node};
 use crate::read::parse::ParseResult;
@@ -18,16 +21,17 @@ impl AnswerReader<'_, '_, '_> {
             return Ok(None);
         }
         let signs = self.split(&span, |token| token == Token::Congruent);
-        if signs.len() > 2 {
+        if signs.len() > 2 && !self.are_residues(&signs[1..signs.len() - 1])? {
             return Ok(None);
         }
-        let Some((residues_end, modulus)) = self.modulus(&span, signs.len() == 2) else {
-            return if signs.len() == 2 { Err(Unread::NotMaths) } else { Ok(None) };
+        let Some((residues_end, modulus)) = self.modulus(&span, signs.len() > 1) else {
+            return self.identity(&signs);
         };
         let mut subjects = Vec::new();
         let start = match signs.as_slice() {
-            [left, right] => {
-                subjects.push(self.subject(left)?.ok_or(Unread::NotMaths)?);
+            [left, between @ .., right] => {
+                let right = right.start..residues_end;
+                subjects.push(self.congruent_sides(left, between, &right, &modulus)?);
                 right.start
             }
             _ => span.start,
@@ -58,6 +62,85 @@ impl AnswerReader<'_, '_, '_> {
             subjects,
             ..answer_of(AnswerForm::Congruence { residues: values, modulus })
         }))
+    }
+
+    /// Reads `f(x) \equiv 0`, without a modulus: an identity of a function.
+    fn identity(&mut self, signs: &[LexemeRange]) -> ParseResult<Option<Answer>> {
+        let [left, right] = signs else {
+            return Ok(None);
+        };
+        let joins = |token: Token<'_>| {
+            is_separator(token)
+                || matches!(token, Token::Relation(_))
+                || matches!(token.word(), Some("and" | "or"))
+        };
+        if self.has_top(right, joins) {
+            return Ok(None);
+        }
+        let subject = self.subject(left)?.ok_or(Unread::NotMaths)?;
+        let is_function = match &subject {
+            Subject::Expr(expr) => match self.ws.node(*expr) {
+                Node::Apply(..) => true,
+                Node::Symbol(name) => matches!(self.ws.spelling(*name), "f" | "g" | "h"),
+                _ => false,
+            },
+            Subject::Several(_) | Subject::Text(_) => false,
+        };
+        if !is_function {
+            return Err(Unread::NotMaths);
+        }
+        let form = self.value(right.clone())?;
+        Ok(Some(Answer { subjects: vec![subject], ..answer_of(form) }))
+    }
+
+    /// Returns whether all `sides` are numbers, as those in the midst of a chain of residues are.
+    fn are_residues(&mut self, sides: &[LexemeRange]) -> ParseResult<bool> {
+        for side in sides {
+            match self.try_expression(side)? {
+                Some(expr) if self.ws.is_closed(expr)? => {}
+                Some(_) | None => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads the sides before the last one of `17^{-1} \equiv -5 \equiv 38 \pmod{43}`: a letter, or a number
+    /// that is the same residue. Returns the subject.
+    ///
+    /// # Errors
+    /// [`Unread::NotMaths`] if two sides are different residues.
+    fn congruent_sides(
+        &mut self,
+        left: &LexemeRange,
+        between: &[LexemeRange],
+        right: &LexemeRange,
+        modulus: &LexemeRange,
+    ) -> ParseResult<Subject> {
+        let subject = self.subject(left)?;
+        if subject.is_some() && between.is_empty() {
+            return subject.ok_or(Unread::NotMaths);
+        }
+        let modulus = self.expression(modulus)?;
+        let modulus = algebra::rational(modulus, self.ws)?;
+        let mut sides = between.to_vec();
+        if subject.is_none() {
+            sides.push(left.clone());
+        }
+        let last = self.try_expression(right)?.ok_or(Unread::NotMaths)?;
+        let last = algebra::rational(last, self.ws)?;
+        for side in sides {
+            let expr = self.expression(&side)?;
+            if !self.ws.is_closed(expr)? {
+                return Err(Unread::NotMaths);
+            }
+            let own = algebra::rational(expr, self.ws)?;
+            if let (Some(own), Some(last), Some(modulus)) = (&own, &last, &modulus)
+                && !are_congruent(own, last, modulus)
+            {
+                return Err(Unread::NotMaths);
+            }
+        }
+        Ok(subject.unwrap_or_else(|| Subject::Text("residue".to_owned())))
     }
 
     /// Reads `n \text{ is odd}`, `n \text{ is divisible by } 3`, `3 \mid n`: a congruence of the
@@ -142,6 +225,14 @@ impl AnswerReader<'_, '_, '_> {
         let at = self.find_top(span, is_mod).filter(|_| is_congruence)?;
         Some((at, at + 1..span.end))
     }
+}
+
+/// Returns whether the numerator of `own` is the residue `other` times its denominator: 1/17 is the inverse of
+/// 17.
+fn are_congruent(own: &RBig, other: &RBig, modulus: &RBig) -> bool {
+    let (above, below) = own.clone().into_parts();
+    let product = RBig::from(below) * other - RBig::from(above);
+    !modulus.is_zero() && (product / modulus).is_int()
 }
 
 fn of_class(letter: Expr, residue: Expr, modulus: Expr) -> Answer {

@@ -278,13 +278,49 @@ impl AnswerReader<'_, '_, '_> {
         };
         let is_word = text.eq_ignore_ascii_case("and") || text.eq_ignore_ascii_case("or");
         let is_lower = style != Style::Formula || text.bytes().all(|b| b.is_ascii_lowercase());
+        if at <= span.start || at + 1 >= span.end {
+            return false;
+        }
+        if is_word && is_lower {
+            return true;
+        }
         // Words of other languages may be letters and prepositions elsewhere.
         let is_marked = style == Style::Upright || style == Style::Plain && !text.is_ascii();
-        let is_foreign = is_marked
-            && CONNECTIVES.contains(&text)
-            && self.tops(span).filter(|at| matches!(self.token(*at), Token::Relation(_))).count()
-                > 1;
-        (is_word && is_lower || is_foreign) && at > span.start && at + 1 < span.end
+        let may_join = is_marked || self.items[at].gap >= Gap::Blank;
+        if !may_join || !CONNECTIVES.contains(&text) && text != "by" {
+            return false;
+        }
+        let relations =
+            || self.tops(span).filter(|at| matches!(self.token(*at), Token::Relation(_))).count();
+        is_marked && text != "by" && relations() > 1 || self.joins_values(at, span)
+    }
+
+    /// Returns whether the word at `at` stands with blanks between what ends a value and what begins one: "12 cm und
+    /// 5 cm", "x = 3 y x = 4", "10 by 6".
+    fn joins_values(&self, at: usize, span: &LexemeRange) -> bool {
+        let text = self.token(at).word().unwrap_or_default();
+        let (gap, next) = (self.items[at].gap, self.items[at + 1]);
+        let is_apart = gap >= Gap::Blank && next.gap >= Gap::Blank || !text.is_ascii();
+        let before = self.token(at - 1);
+        // "10 ft by 6 ft", but not "divided by 6".
+        let is_amount = |at: usize| matches!(self.token(at), Token::Number(_) | Token::Close(_));
+        let is_word = before.word().is_some();
+        let measures = is_amount(at - 1) || is_word && at > span.start + 1 && is_amount(at - 2);
+        if !is_apart || !before.ends_operand() || text == "by" && !measures {
+            return false;
+        }
+        let opens_number = match next.token {
+            Token::Number(_) | Token::Currency(_) => true,
+            Token::Minus | Token::PlusMinus | Token::Open(_) | Token::Fraction | Token::SquareRoot
+            | Token::Constant(_) | Token::Name(_) => text.len() > 1,
+            _ => false,
+        };
+        let equals = |at: usize| at < span.end && self.token(at) == Token::Relation(Relation::Equal);
+        let opens_equation = next.token.word().is_some_and(|name| name.len() == 1)
+            && (equals(at + 2) || at + 3 < span.end && self.token(at + 2) == Token::Underscore
+                && equals(self.items[at + 3].mate.max(at + 3) + 1))
+            && self.has_top(&(span.start..at), |token| token == Token::Relation(Relation::Equal));
+        opens_number || opens_equation
     }
 
     /// Reads a list of `spans`; the subject of the first member applies to all if no other member

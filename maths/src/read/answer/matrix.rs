@@ -77,7 +77,18 @@ impl AnswerReader<'_, '_, '_> {
         };
         let mut vectors = 0;
         let mut before: Option<usize> = None;
+        let mut taken = span.start;
         for at in self.tops(span) {
+            if at < taken {
+                continue;
+            }
+            // `(1, 2)^T`
+            if let Some(end) = self.transpose_end(at, span.end)
+                && before.is_some_and(|before| self.is_vector(before))
+            {
+                taken = end;
+                continue;
+            }
             let is_vector = self.is_vector(at);
             let touches = before.is_some_and(|before| self.is_vector(before));
             if is_vector && touches || !is_vector && !is_part(self.token(at)) {
@@ -91,12 +102,32 @@ impl AnswerReader<'_, '_, '_> {
 
     /// Returns whether a bracket with members opens at `at`.
     fn is_vector(&self, at: usize) -> bool {
-        let Token::Open(bracket @ (Bracket::Round | Bracket::Angle)) = self.token(at) else {
+        let Token::Open(bracket @ (Bracket::Round | Bracket::Angle | Bracket::Square)) =
+            self.token(at)
+        else {
             return false;
         };
         let end = self.items[at].mate + 1;
+        // `[1, 2]` may be an interval, and `[1, 2]^T` is none.
+        if bracket == Bracket::Square && self.transpose_end(end, self.items.len()).is_none() {
+            return false;
+        }
         self.token(end - 1) == Token::Close(bracket)
             && self.has_top(&inside(&(at..end)), |token| token == Token::Comma)
+    }
+
+    /// Returns where the exponent of a transpose ends that opens at `at`: `^T`, `^{\top}`.
+    fn transpose_end(&self, at: usize, limit: usize) -> Option<usize> {
+        if at + 1 >= limit || self.token(at) != Token::Caret {
+            return None;
+        }
+        let first = at + 1;
+        let end = self.items[first].mate.max(first) + 1;
+        let exponent = self.peeled(first..end);
+        let is_transpose = exponent.len() == 1
+            && (self.token(exponent.start).word() == Some("T")
+                || self.token(exponent.start) == Token::Transposed);
+        is_transpose.then_some(end)
     }
 
     /// Reads the value of `span`, in which [`Self::has_matrix`] or which [`Self::is_vector_sum`].
@@ -180,6 +211,12 @@ impl AnswerReader<'_, '_, '_> {
             };
         }
         if let Some((block, after)) = self.matrix_atom(at, span)? {
+            // The transpose of a tuple, which is a vector already.
+            if self.is_vector(at)
+                && let Some(end) = self.transpose_end(after, span.end)
+            {
+                return Ok((block, end));
+            }
             return self.raised_matrix(block, after, span);
         }
         // A number: up to the next matrix.

@@ -7,7 +7,7 @@ use crate::expr::Expr;
 use crate::read::parse::ParseResult;
 use crate::read::token::{Bracket, Gap, Lexeme, Style, Token};
 
-use super::region::inside;
+use super::region::{as_region, inside};
 use super::{AnswerReader, LexemeRange, answer_of};
 
 /// Verbs at the end of what announces an answer.
@@ -205,12 +205,11 @@ impl AnswerReader<'_, '_, '_> {
             }
             read => read?,
         };
-        let mut members = vec![value];
-        members.extend(letters.into_iter().map(|letter| Answer {
+        let declarations = letters.into_iter().map(|letter| Answer {
             subjects: vec![Subject::Expr(letter)],
             ..answer_of(AnswerForm::Region(Region::Integers))
-        }));
-        Ok(Some(answer_of(AnswerForm::List(members)).flattened()))
+        });
+        Ok(Some(with_declarations(value, declarations.collect()).flattened()))
     }
 
     /// Splits `span` into a value and the letters of which words behind it say that they are integers:
@@ -364,6 +363,24 @@ impl AnswerReader<'_, '_, '_> {
         self.has_top(&inner, is_said).then_some((span.start..open, inner))
     }
 
+    /// Returns the letters before the sign in `A, B \in \mathbb{R}`, two at least, and where the sign stands.
+    fn several_letters(&mut self, domain: &LexemeRange) -> ParseResult<Option<(usize, Vec<Expr>)>> {
+        let is_comma = |token| token == Token::Comma;
+        let Some(at) = self.find_top(domain, |token| token == Token::In) else {
+            return Ok(None);
+        };
+        let parts = self.split(&(domain.start..at), is_comma);
+        let is_letter = |part: &LexemeRange| {
+            part.len() == 1 && self.token(part.start).word().is_some_and(|word| word.len() == 1)
+        };
+        if parts.len() < 2 || !parts.iter().all(is_letter) {
+            return Ok(None);
+        }
+        let letters: ParseResult<Vec<Expr>> =
+            parts.iter().map(|part| self.expression(part)).collect();
+        Ok(Some((at, letters?)))
+    }
+
     /// Reads a value with what is said of its variables: integers make a family of it, real and
     /// complex numbers and inequalities say nothing of the value.
     fn with_domain(&mut self, value: LexemeRange, domain: &LexemeRange) -> ParseResult<Answer> {
@@ -379,13 +396,37 @@ impl AnswerReader<'_, '_, '_> {
             self.chain(domain)?;
             return Ok(value);
         }
+        if let Some(letters) = self.several_letters(domain)? {
+            let (at, letters) = letters;
+            let form = as_region(self.value(at + 1..domain.end)?)?;
+            let declared = |letter| Answer {
+                subjects: vec![Subject::Expr(letter)],
+                ..answer_of(form.clone())
+            };
+            return Ok(match form {
+                AnswerForm::Region(Region::Integers | Region::Naturals) => {
+                    with_declarations(value, letters.into_iter().map(declared).collect())
+                }
+                _ => value,
+            });
+        }
         let declaration = self.member(domain.clone())?;
         Ok(match declaration.form {
             AnswerForm::Region(Region::Integers | Region::Naturals) => {
-                answer_of(AnswerForm::List(vec![value, declaration]))
+                with_declarations(value, vec![declaration])
             }
             AnswerForm::Region(_) => value,
             _ => return Err(Unread::NotMaths),
         })
     }
+}
+
+/// Returns a list of `value`, or of its members, and what is said of their letters.
+fn with_declarations(value: Answer, declarations: Vec<Answer>) -> Answer {
+    let mut members = match value {
+        Answer { subjects, form: AnswerForm::List(members), .. } if subjects.is_empty() => members,
+        value => vec![value],
+    };
+    members.extend(declarations);
+    answer_of(AnswerForm::List(members))
 }

@@ -39,10 +39,39 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         {
             return Ok(number);
         }
+        if accent == "bar"
+            && let Some(class) = self.residue_class()?
+        {
+            return Ok(class);
+        }
         let mut inner = String::new();
         self.name_part(&mut inner)?;
         let spelling = self.marked(format!("{accent}{{{inner}}}"))?;
         self.late_subscript(spelling)
+    }
+
+    /// Reads a whole number under a bar as that number, which names its residue class: `\bar{5}`. Beside other
+    /// numbers the bar is a sign of theirs: `1\bar{1}0`.
+    fn residue_class(&mut self) -> ParseResult<Option<Expr>> {
+        let (literal, after) = match (self.peek(), self.peek_at(1), self.peek_at(2)) {
+            (Some(Token::Number(digit)), ..) if digit.whole.len() == 1 => (digit, 1),
+            (
+                Some(Token::Open(Bracket::Group)),
+                Some(Token::Number(number)),
+                Some(Token::Close(Bracket::Group)),
+            ) => (number, 3),
+            _ => return Ok(None),
+        };
+        let is_operand = |token: Option<Token<'_>>| {
+            token.is_some_and(|token| matches!(token, Token::Number(_) | Token::Accent(_)))
+        };
+        let before = self.at.checked_sub(2).map(|before| self.items[before].token);
+        let is_beside = before.is_some_and(Token::ends_operand) || is_operand(self.peek_at(after));
+        if !literal.is_digits() || is_beside {
+            return Ok(None);
+        }
+        self.at += after;
+        self.literal(&literal).map(Some)
     }
 
     /// Reads the conjugate of what a bar stands over, where that is a sum with an i in it.

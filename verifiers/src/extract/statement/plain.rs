@@ -13,9 +13,9 @@ const MAX_BYTES: usize = 160;
 const MAX_OPEN: usize = 16;
 
 /// Functions that prose writes without a backslash.
-pub(super) const FUNCTIONS: [&str; 20] = [
+pub(super) const FUNCTIONS: [&str; 23] = [
     "ln", "log", "lg", "exp", "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos",
-    "arctan", "sinh", "cosh", "tanh", "sqrt", "gcd", "lcm", "det",
+    "arctan", "sinh", "cosh", "tanh", "sqrt", "gcd", "lcm", "det", "sen", "tg", "arctg",
 ];
 
 /// Words and units of two letters, which are no products.

@@ -1,0 +1,86 @@
+//! Questions for members of a family: solutions over free constants, vectors of any length.
+
+use maths::{Answer, Comparer, Policy, Workspace};
+
+use super::Math;
+use super::question::{Question, letters};
+
+/// Words of languages other than English that ask for all solutions of a differential equation.
+const FAMILIES: [&str; 12] = [
+    "differentialgleichung",
+    "allgemeine lösung",
+    "équation différentielle",
+    "solution générale",
+    "ecuación diferencial",
+    "equação diferencial",
+    "equazione differenziale",
+    "дифференциальн",
+    "общее решение",
+    "微分方程",
+    "通解",
+    "一般解",
+];
+
+/// Words that ask for a vector whose length is free.
+const DIRECTIONS: [&str; 18] = [
+    "an eigenvector",
+    "eigenvector for",
+    "eigenvector of",
+    "eigenvector corresponding",
+    "eigenvector associated",
+    "direction vector",
+    "a normal vector",
+    "eigenvektor zu",
+    "einen eigenvektor",
+    "un vecteur propre",
+    "un vector propio",
+    "un autovector",
+    "um autovetor",
+    "un autovettore",
+    "собственный вектор",
+    "特征向量",
+    "方向向量",
+    "法向量",
+];
+
+/// Words that say which of these vectors is meant.
+const FIXED: [&str; 17] = [
+    "unit", "normaliz", "normalis", "norm 1", "length 1", "magnitude", "component", "entry",
+    "entries", "coordinate", "whose", "smallest", "form", "normiert", "einheit", "единичн", "单位",
+];
+
+impl Question<'_> {
+    /// Whether the free constants that both sides have may be other ones: the question has none of them, and asks
+    /// for a family.
+    pub(super) fn frees_constants(&self, gold: &str, candidate: &str) -> bool {
+        /// Letters that are usual for free constants.
+        const CONSTANTS: &str = "A B C D K c k";
+        let (own, other) = (letters(gold, 2), letters(candidate, 2));
+        let free = own & other & letters(CONSTANTS, 1);
+        own == other && free != 0 && free & self.letters() == 0 && self.asks_family()
+    }
+
+    fn asks_family(&self) -> bool {
+        self.wants_family() || FAMILIES.iter().any(|words| self.lower().contains(words))
+    }
+
+    /// Whether a vector is wanted whose length is free: an eigenvector, a direction, a normal.
+    pub(super) fn wants_direction(&self) -> bool {
+        DIRECTIONS.iter().any(|words| self.lower().contains(words))
+            && !FIXED.iter().any(|words| self.lower().contains(words))
+    }
+}
+
+impl Math {
+    /// Decides whether two vectors of numbers have one direction, or opposite ones.
+    pub(super) fn are_multiples(
+        &self,
+        gold: &Answer,
+        candidate: &Answer,
+        policy: Policy,
+        ws: &mut Workspace<'_>,
+    ) -> bool {
+        let tolerance = &self.config.tolerance;
+        Comparer { ws, policy, tolerance }.are_multiples(gold, candidate).unwrap_or(false)
+    }
+}
