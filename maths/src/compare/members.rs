@@ -2,7 +2,7 @@
 
 use dashu::rational::RBig;
 
-use super::{Comparer, Comparison, bare, mismatch, region_of, subject};
+use super::{Comparer, Comparison, bare, mismatch, region_of, renamed, subject};
 use crate::algebra;
 use crate::answer::{Answer, AnswerForm, Brackets, Chain, Region, Relation, Subject, Value};
 use crate::expr::{Expr, Name, Node, Workspace};
@@ -312,20 +312,22 @@ impl Comparer<'_, '_> {
         let is_point =
             |members: &[&Answer]| matches!(members, [Answer { form: AnswerForm::Tuple(..), .. }]);
         if is_point(&own) == is_point(&other) {
-            let outcome = self.families_match(&own, &other)?;
-            let are_coordinates = own.len() > 1 && own.len() == other.len() && !is_point(&own);
-            if outcome.is_equal() || !are_coordinates {
-                return Ok(Some(outcome));
-            }
-            // `x = 2 + 5t, y = -1 - 3t` and `x = -3 + 5k, y = 2 - 3k`
-            let (own, other) = (self.as_point(own, &[]), self.as_point(other, &[]));
-            return Ok(Some(match (own.as_slice(), other.as_slice()) {
-                ([own], [other])
-                    if have_same_names(own, other) && self.is_same_family(own, other)? =>
-                {
-                    Comparison::equal("families_equal")
+            // `x = 2 + 5t, y = -1 - 3t` and `x = -3 + 5k, y = 2 - 3k`: the parameter is one for both.
+            let own_point = self.as_point(own.clone(), &[]);
+            let [own_point @ Answer { form: AnswerForm::Tuple(..), .. }] = own_point.as_slice()
+            else {
+                return self.families_match(&own, &other).map(Some);
+            };
+            let is_same = match self.as_point(other, &[]).as_slice() {
+                [other] => {
+                    have_same_names(own_point, other) && self.is_same_family(own_point, other)?
                 }
-                _ => outcome,
+                _ => false,
+            };
+            return Ok(Some(if is_same {
+                Comparison::equal("families_equal")
+            } else {
+                Comparison::incomparable("families_different")
             }));
         }
         let order = |members: &[&Answer]| members[0].subjects.clone();
@@ -446,6 +448,10 @@ impl Comparer<'_, '_> {
         else {
             return Ok(self.answers(gold, candidate, None)?.is_equal());
         };
+        // `f(n) = 2n + c` and `f(x) = 2x + m`
+        if renamed::are_of_one_function(gold, candidate, self.ws) {
+            return Ok(self.answers(gold, candidate, None)?.is_equal());
+        }
         if self.exprs(own.expr, other.expr)?.is_equal() {
             return Ok(true);
         }

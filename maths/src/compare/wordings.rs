@@ -342,6 +342,11 @@ pub(super) fn meaning(words: &str) -> &str {
         let known = OPPOSITES.iter().find(|(word, _)| *word == denied);
         return known.map_or(words, |(_, opposite)| opposite);
     }
+    if words.contains("eject") && words.contains("hypothesis") {
+        let keeps = ["fail", "not ", "n't", "cannot", "can not", "insufficient"];
+        let is_kept = keeps.iter().any(|word| words.contains(word));
+        return if is_kept { "fail to reject" } else { "reject" };
+    }
     if let Some(said) = words.strip_prefix("no ") {
         return if names_nothing(said) { "no solution" } else { words };
     }
@@ -351,16 +356,34 @@ pub(super) fn meaning(words: &str) -> &str {
 /// Returns whether words name what an equation may have: "real values", "ordered pair".
 fn names_nothing(words: &str) -> bool {
     const KINDS: [&str; 11] = [
-        "real", "integer", "ordered", "positive", "natural", "such", "rational", "whole", "complex",
-        "possible", "valid",
+        "real", "integer", "ordered", "positive", "natural", "such", "rational", "whole",
+        "complex", "possible", "valid",
     ];
     const NOUNS: [&str; 20] = [
-        "pair", "pairs", "triple", "triples", "value", "values", "number", "numbers", "integer",
-        "integers", "point", "points", "solution", "solutions", "root", "roots", "x", "n", "y",
+        "pair",
+        "pairs",
+        "triple",
+        "triples",
+        "value",
+        "values",
+        "number",
+        "numbers",
+        "integer",
+        "integers",
+        "point",
+        "points",
+        "solution",
+        "solutions",
+        "root",
+        "roots",
+        "x",
+        "n",
+        "y",
         "real",
     ];
     let mut said = words.split(' ').skip_while(|word| KINDS.contains(word)).peekable();
-    let is_kind_alone = said.peek().is_none() && (words.ends_with("real") || words.ends_with("integer"));
+    let is_kind_alone =
+        said.peek().is_none() && (words.ends_with("real") || words.ends_with("integer"));
     is_kind_alone || said.next().is_some_and(|word| NOUNS.contains(&word)) && said.next().is_none()
 }
 

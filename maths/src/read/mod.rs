@@ -16,6 +16,7 @@ mod lex;
 mod literal;
 mod names;
 mod parse;
+mod phrased;
 mod respelled;
 mod token;
 mod unicode;

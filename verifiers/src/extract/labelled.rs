@@ -86,6 +86,12 @@ pub(super) fn find_lines(text: &str, part: Range<usize>, out: &mut Vec<FoundAnsw
             continue;
         }
         let span = value(text, line.start + label_length, part.end);
+        // A solution of several lines, and no answer.
+        let rest = text[line.start + label_length..line.end].trim_matches(['*', ' ', '\r']);
+        let is_heading = rest.is_empty() && text[line.clone()].contains("解答");
+        if is_heading && !text[span.end..part.end].trim().is_empty() {
+            continue;
+        }
         if span.is_empty() && label_length == line.len() && !text[line].contains([':', '：']) {
             // A heading over nothing.
             continue;
@@ -235,6 +241,13 @@ fn value(text: &str, from: usize, limit: usize) -> Range<usize> {
     let marks = text[from..first].trim_end_matches(['*', '_']);
     let start = from + marks.len();
     let line = trim::space(text, line_from(bytes, start, limit));
+    // "There are exactly two such functions:"
+    let leads = line.len() > 1 && text[line.clone()].ends_with([':', '：']);
+    let next = trim::space(text, line.end..limit);
+    let is_display = ["$$", "\\["].iter().any(|open| text[next.clone()].starts_with(open));
+    if leads && is_display {
+        return value(text, next.start, limit);
+    }
     let line = line.start..line.start + without_bold_end(&text[line]).len();
     for (open, shut) in [("\\[", "\\]"), ("$$", "$$")] {
         if text[line.clone()].starts_with(open) {

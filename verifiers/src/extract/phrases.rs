@@ -21,7 +21,7 @@ struct Language {
     openers: &'static [&'static str],
 }
 
-const LANGUAGES: [Language; 17] = [
+const LANGUAGES: [Language; 18] = [
     Language {
         tail: "éponse",
         first: ["r", "R"],
@@ -68,6 +68,13 @@ const LANGUAGES: [Language; 17] = [
     // "Hence choose", before the letter of a choice.
     Language { tail: "故选", first: ["", ""], adjectives: &[], verbs: &[""], openers: &[] },
     Language { tail: "应选", first: ["", ""], adjectives: &[], verbs: &[""], openers: &[] },
+    Language {
+        tail: "正确选项",
+        first: ["", ""],
+        adjectives: &[],
+        verbs: &["应为", "是", "为"],
+        openers: &[],
+    },
     Language { tail: "选", first: ["", ""], adjectives: &[], verbs: &[], openers: &[] },
     Language {
         tail: "答え",
@@ -105,7 +112,7 @@ const LANGUAGES: [Language; 17] = [
 ];
 
 /// Searches for the words of [`LANGUAGES`], in their order.
-static TAILS: LazyLock<[Finder<'static>; 17]> =
+static TAILS: LazyLock<[Finder<'static>; 18]> =
     LazyLock::new(|| LANGUAGES.each_ref().map(|language| Finder::new(language.tail)));
 
 /// Verbs after the English word, of which the longest come first.

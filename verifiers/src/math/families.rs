@@ -45,8 +45,23 @@ const DIRECTIONS: [&str; 18] = [
 
 /// Words that say which of these vectors is meant.
 const FIXED: [&str; 17] = [
-    "unit", "normaliz", "normalis", "norm 1", "length 1", "magnitude", "component", "entry",
-    "entries", "coordinate", "whose", "smallest", "form", "normiert", "einheit", "единичн", "单位",
+    "unit",
+    "normaliz",
+    "normalis",
+    "norm 1",
+    "length 1",
+    "magnitude",
+    "component",
+    "entry",
+    "entries",
+    "coordinate",
+    "whose",
+    "smallest",
+    "form",
+    "normiert",
+    "einheit",
+    "единичн",
+    "单位",
 ];
 
 impl Question<'_> {

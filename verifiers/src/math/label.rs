@@ -37,7 +37,11 @@ pub(super) fn labelled(text: &str) -> Option<Labelled<'_>> {
     let nouns = ["option ", "Option ", "choice ", "Choice ", "选项"];
     let text = nouns.iter().find_map(|noun| text.strip_prefix(*noun)).unwrap_or(text);
     let font = FONTS.iter().find_map(|font| text.strip_prefix(font));
-    let (label, rest) = mark(font.unwrap_or(text))?;
+    // `**B**. 12`
+    let (label, rest) = match text.strip_prefix("**") {
+        Some(bold) => bold_mark(bold)?,
+        None => mark(font.unwrap_or(text))?,
+    };
     let inner = without_spaces(rest);
     let has_space = inner.len() < rest.len();
     let content = match (font, inner.strip_prefix('}')) {
@@ -120,6 +124,16 @@ fn mark(text: &str) -> Option<(char, &str)> {
     let is_only = |after: &&str| !is_open && !after.contains(':');
     let after = after.or_else(|| rest.strip_prefix(':').filter(is_only));
     after.map(|after| (label, after))
+}
+
+/// Returns the label in `B**. 12`, `(B)** 12` or `B.** 12` behind the sign of bold text, and what follows.
+fn bold_mark(text: &str) -> Option<(char, &str)> {
+    if let Some((label, rest)) = mark(text) {
+        return Some((label, rest.strip_prefix("**")?));
+    }
+    let label = text.chars().next().filter(|c| is_label(*c))?;
+    let rest = text[1..].strip_prefix("**")?;
+    Some((label, rest.strip_prefix(['.', ')', ':'])?))
 }
 
 /// Returns `text` without the spaces before it.

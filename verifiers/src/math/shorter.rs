@@ -64,7 +64,7 @@ pub(super) fn last_sides(text: &str) -> Option<[&str; 2]> {
         places.max()
     };
     let (at, length) = last(text)?;
-    let (chain, after) = (&text[..at], text[at + length..].trim());
+    let (chain, after) = (&text[..at], without_domain(text[at + length..].trim()));
     let before = last(chain).map_or(chain, |(at, length)| &chain[at + length..]);
     let is_other = chain.contains(['<', '>', '≤', '≥', '≠', '≈'])
         || chain.ends_with(['!', ':'])
@@ -79,6 +79,23 @@ pub(super) fn last_sides(text: &str) -> Option<[&str; 2]> {
         && !after.contains(", ");
     (!is_other && is_whole && !before.trim().is_empty() && !after.is_empty())
         .then_some([before, after])
+}
+
+/// Returns a value without what its letter must not be: `x + 3` of `x + 3, \quad x \ne 3`.
+fn without_domain(text: &str) -> &str {
+    let Some((value, said)) = text.split_once(',') else {
+        return text;
+    };
+    let spaces = ["\\quad", "\\qquad", "\\;", "\\,", "\\ ", "\\text{for }", "\\text{ for }", "("];
+    let mut said = said.trim_start();
+    while let Some(rest) = spaces.iter().find_map(|space| said.strip_prefix(space)) {
+        said = rest.trim_start();
+    }
+    let mut letters = said.chars();
+    let is_letter = letters.next().is_some_and(|c| c.is_ascii_lowercase());
+    let rest = letters.as_str().trim_start();
+    let is_domain = is_letter && ["\\ne", "≠"].iter().any(|sign| rest.starts_with(sign));
+    if is_domain && value.contains(said.get(..1).unwrap_or(",")) { value.trim() } else { text }
 }
 
 /// Returns whether `\text{…}` in `text` holds words that are no unit.

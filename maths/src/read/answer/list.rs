@@ -306,19 +306,28 @@ impl AnswerReader<'_, '_, '_> {
         let is_amount = |at: usize| matches!(self.token(at), Token::Number(_) | Token::Close(_));
         let is_word = before.word().is_some();
         let measures = is_amount(at - 1) || is_word && at > span.start + 1 && is_amount(at - 2);
-        if !is_apart || !before.ends_operand() || text == "by" && !measures {
+        let is_preposition = matches!(text, "of" | "en" | "i");
+        if !is_apart || is_preposition || !before.ends_operand() || text == "by" && !measures {
             return false;
         }
         let opens_number = match next.token {
             Token::Number(_) | Token::Currency(_) => true,
-            Token::Minus | Token::PlusMinus | Token::Open(_) | Token::Fraction | Token::SquareRoot
-            | Token::Constant(_) | Token::Name(_) => text.len() > 1,
+            Token::Minus
+            | Token::PlusMinus
+            | Token::Open(_)
+            | Token::Fraction
+            | Token::SquareRoot
+            | Token::Constant(_)
+            | Token::Name(_) => text.len() > 1,
             _ => false,
         };
-        let equals = |at: usize| at < span.end && self.token(at) == Token::Relation(Relation::Equal);
+        let equals =
+            |at: usize| at < span.end && self.token(at) == Token::Relation(Relation::Equal);
         let opens_equation = next.token.word().is_some_and(|name| name.len() == 1)
-            && (equals(at + 2) || at + 3 < span.end && self.token(at + 2) == Token::Underscore
-                && equals(self.items[at + 3].mate.max(at + 3) + 1))
+            && (equals(at + 2)
+                || at + 3 < span.end
+                    && self.token(at + 2) == Token::Underscore
+                    && equals(self.items[at + 3].mate.max(at + 3) + 1))
             && self.has_top(&(span.start..at), |token| token == Token::Relation(Relation::Equal));
         opens_number || opens_equation
     }

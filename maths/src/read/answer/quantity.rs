@@ -178,7 +178,12 @@ impl AnswerReader<'_, '_, '_> {
                 let is_apart = item.gap >= Gap::Thin;
                 // `10^6 J`: a letter that stands apart at the end.
                 let is_last = at + 1 == span.end && item.gap >= Gap::Blank;
-                let is_long = text.len() > 1 || style == Style::Plain || is_last;
+                // `2 \times 10^8 m/s`
+                let is_quotient = item.gap >= Gap::Blank
+                    && at + 2 < span.end
+                    && self.token(at + 1) == Token::Slash
+                    && self.token(at + 2).word().is_some();
+                let is_long = text.len() > 1 || style == Style::Plain || is_last || is_quotient;
                 let rest = at..span.end;
                 let has_letters =
                     text.len() > 3 || text == "pct" || self.measure(&rest, None).is_some();

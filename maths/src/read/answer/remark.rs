@@ -169,6 +169,9 @@ impl AnswerReader<'_, '_, '_> {
         if let Some(words) = self.explained_words(&span)? {
             return Ok(words);
         }
+        if let Some(list) = self.list_with_domains(&span)? {
+            return Ok(list);
+        }
         let start = self.announcement(&span).unwrap_or(span.start);
         let rest = start..span.end;
         if let Some(end) = self.bracketed_remark(&rest) {
@@ -184,6 +187,37 @@ impl AnswerReader<'_, '_, '_> {
             return Err(Unread::NotMaths);
         }
         self.whole(start..end)
+    }
+
+    /// Reads members that "and" joins, each with what is said of its variables: `f(x) = 1 - x \text{ for all } x,
+    /// \text{ and } f(x) = 1 + x \text{ for all } x`.
+    fn list_with_domains(&mut self, span: &LexemeRange) -> ParseResult<Option<Answer>> {
+        let joins = |token: Token<'_>| matches!(token.word(), Some("and" | "or"));
+        let opens = |token: Token<'_>| token.word().is_some_and(|word| DOMAINS.contains(&word));
+        let parts = self.split(span, joins);
+        let is_said = |part: &LexemeRange| {
+            let at = self.find_top(part, opens);
+            at.is_some_and(|at| at > part.start)
+        };
+        if parts.len() < 2 || !parts.iter().any(is_said) {
+            return Ok(None);
+        }
+        let mut members = Vec::with_capacity(parts.len());
+        for part in parts {
+            let commas = |at: &usize| self.token(*at) == Token::Comma;
+            let start = part.clone().find(|at| !commas(at)).unwrap_or(part.end);
+            let end = part.clone().rfind(|at| !commas(at)).map_or(start, |last| last + 1);
+            let part = start..end;
+            let member = match self.domain(&part) {
+                Some((value, domain)) => self.with_domain(value, &domain),
+                None => self.whole(part),
+            };
+            match member {
+                Err(Unread::NotMaths) => return Ok(None),
+                member => members.push(member?),
+            }
+        }
+        Ok(Some(answer_of(AnswerForm::List(members)).flattened()))
     }
 
     /// Reads a value with the letters of which words behind it say that they are integers: ", where $n$ is

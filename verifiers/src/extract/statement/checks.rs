@@ -4,6 +4,19 @@ use super::pieces::{Piece, PieceKind};
 use super::{Reader, is_display, words};
 
 impl Reader<'_> {
+    /// Returns the sentences that check nothing and give no example of the one before them; where there are none,
+    /// those that do: "Checking all numbers, only 23 and 29 are prime".
+    pub(super) fn without_checks<'p>(&self, stated: &[&'p [Piece]]) -> Vec<&'p [Piece]> {
+        let holds_value = |sentence: &[Piece]| {
+            sentence.iter().any(|piece| piece.is_value() && !self.is_name(piece))
+        };
+        let is_example =
+            |at: usize| at > 0 && self.is_example(stated[at]) && holds_value(stated[at - 1]);
+        let is_kept = |at: &usize| !self.is_check(stated[*at]) && !is_example(*at);
+        let others: Vec<_> = (0..stated.len()).filter(is_kept).map(|at| stated[at]).collect();
+        if others.is_empty() { stated.to_vec() } else { others }
+    }
+
     /// Returns whether a sentence checks the answer or addresses the reader.
     pub(super) fn is_check(&self, sentence: &[Piece]) -> bool {
         if is_aside(sentence) {
@@ -41,10 +54,53 @@ impl Reader<'_> {
             || self.is_word(first, &["to", "we"]) && self.is_word(second, &words::CHECKING)
             // "In other words" says again what was said.
             || self.is_word(first, &["in"]) && self.is_word(second, &["other"])
+            || self.offers_check(sentence)
+            || self.is_marked_check(sentence)
             || self.is_headed_check(sentence)
             || self.is_declaration(sentence)
             || self.is_instance(sentence)
             || self.is_approximation(sentence)
+    }
+
+    /// Returns whether a sentence says that the answer can be checked, or that something confirms it: "You can check
+    /// by expanding", "One verifies that", "Differentiating confirms".
+    fn offers_check(&self, sentence: &[Piece]) -> bool {
+        /// Words up to the verb.
+        const MAX_WORDS: usize = 6;
+        let opening = sentence.iter().take_while(|piece| !piece.is_value());
+        let words: Vec<&Piece> = opening.filter(|piece| piece.kind == PieceKind::Word).collect();
+        let words = &words[..words.len().min(MAX_WORDS)];
+        let Some((first, rest)) = words.split_first() else {
+            return false;
+        };
+        let verbs = ["check", "checks", "verify", "verifies", "verified", "checked", "confirm"];
+        let is_verb = |word: &&Piece| self.is_word(Some(word), &verbs);
+        let confirms = |word: &&Piece| self.is_word(Some(word), &["confirms", "verifies"]);
+        // "We check all cases, so the answer is 5" concludes.
+        let concludes = sentence.iter().any(|piece| self.is_word(Some(piece), &words::CONCLUDING));
+        let says = self.is_word(Some(first), &["you", "one", "we", "it"])
+            && rest.iter().any(is_verb)
+            || rest.iter().take(2).any(confirms);
+        says && !concludes
+    }
+
+    /// Returns whether a computation with a check mark is all that a sentence holds: "$2 \cdot 3 + 1 = 7$ ✓".
+    fn is_marked_check(&self, sentence: &[Piece]) -> bool {
+        let is_mark = |piece: &Piece| matches!(piece.kind, PieceKind::Mark('✓' | '✔' | '☑' | '✅'));
+        if !sentence.iter().any(is_mark) {
+            return false;
+        }
+        let is_computed = |piece: &Piece| {
+            let text = self.text[piece.span.clone()].trim_start_matches(['$', '\\', '(']);
+            text.split_once('=').is_some_and(|(left, _)| {
+                left.contains(|c: char| c.is_ascii_digit())
+                    && left.contains(['+', '-', '*', '·', '×', '\\', '−'])
+            })
+        };
+        let mut values = sentence.iter().filter(|piece| piece.is_value()).peekable();
+        values.peek().is_some()
+            && values.all(is_computed)
+            && !sentence.iter().any(|piece| piece.is_mark('*'))
     }
 
     /// Returns whether a sentence goes back to the question: "Expanding back gives", "Plugging this back in".
@@ -109,11 +165,33 @@ impl Reader<'_> {
             && values.all(is_membership)
     }
 
-    /// Returns whether a sentence tries a case: "For $n = 3$ this gives 14".
+    /// Returns whether a sentence tries a case: "For $n = 3$ this gives 14", "For $n = 1, 2$ we get 2 and 4, as
+    /// expected".
     fn is_instance(&self, sentence: &[Piece]) -> bool {
         self.is_word(sentence.first(), &["for"])
             && sentence.get(1).is_some_and(|piece| self.has_left_side(piece))
-            && sentence.iter().any(|piece| self.is_word(Some(piece), &["this"]))
+            && sentence.iter().any(|piece| self.is_word(Some(piece), &["this", "expected"]))
+    }
+
+    /// Returns whether a sentence gives an example of what the one before it states.
+    pub(super) fn is_example(&self, sentence: &[Piece]) -> bool {
+        let said = sentence.iter().skip_while(|piece| piece.is_mark('*')).take(4);
+        let said: Vec<&Piece> = said.collect();
+        let is = |at: usize, words: &[&str]| {
+            said.get(at).is_some_and(|piece| {
+                self.word(piece)
+                    .is_some_and(|own| words.iter().any(|w| w.eq_ignore_ascii_case(own)))
+            })
+        };
+        let first = said.first().map_or("", |first| &self.text[first.span.start..]);
+        is(0, &["for", "par", "por", "ad"])
+            && is(1, &["example", "instance", "exemple", "ejemplo", "exemplo", "esempio"])
+            || is(0, &["zum"]) && is(1, &["beispiel"])
+            || is(0, &["например"])
+            || is(0, &["the"])
+                && is(1, &["first"])
+                && (is(2, &["examples"]) || is(3, &["examples"]))
+            || ["例如", "比如", "たとえば", "例えば"].iter().any(|word| first.starts_with(word))
     }
 
     /// Returns whether a sentence has no value but after "numerically": the exact one stands before.
@@ -135,5 +213,10 @@ fn is_aside(sentence: &[Piece]) -> bool {
         && sentence.iter().filter(is_long).count() > 1;
     let opens_prose = second.kind == PieceKind::Word
         && (second.span.len() > 1 || sentence.get(2).as_ref().is_some_and(is_long));
-    first.is_mark('(') && (opens_prose || is_whole)
+    // "(2 + 3 = 5 ✓)"
+    let is_marked = closes.is_none_or(|at| at + 2 >= sentence.len())
+        && sentence
+            .iter()
+            .any(|piece| matches!(piece.kind, PieceKind::Mark('✓' | '✔' | '☑' | '✅')));
+    first.is_mark('(') && (opens_prose || is_whole || is_marked)
 }

@@ -50,6 +50,14 @@ impl Reader<'_> {
                         || is_concluded && has_value && self.continues(&sentence[at + 1..]);
                     Some((if is_remark { Rank::Remark } else { Rank::Statement }, at + 1))
                 }
+                // "the newton (N), where 1 N = 1 kg·m/s²"
+                PieceKind::Mark(',')
+                    if at > 0
+                        && sentence[at - 1].is_mark(')')
+                        && self.is_word(sentence.get(at + 1), &["where"]) =>
+                {
+                    Some((Rank::Remark, at + 1))
+                }
                 PieceKind::Mark(',') if has_value && self.speaks_back(&sentence[at + 1..]) => {
                     Some((Rank::Remark, at + 1))
                 }
@@ -112,6 +120,13 @@ impl Reader<'_> {
     pub(super) fn aside(&self, sentence: &[Piece], at: usize) -> Option<usize> {
         /// Pieces between the brackets and the value of the next member.
         const MAX_PIECES: usize = 5;
+        if let Some(name) = self.quantified(sentence, at) {
+            let rest = &sentence[name + 1..];
+            let commas = rest.iter().take_while(|piece| piece.is_mark(',')).count();
+            let goes_on = self.is_word(rest.get(commas), &words::JOINING)
+                && rest.get(commas + 1).is_some_and(|next| self.has_left_side(next));
+            return goes_on.then_some(name + 1);
+        }
         let opens = sentence[at].is_mark('(') && at > 0;
         let before = opens.then(|| &sentence[at - 1])?;
         let is_behind_value = before.is_value() || before.is_mark('*');
@@ -129,6 +144,28 @@ impl Reader<'_> {
                 || piece.kind == PieceKind::Word && piece.span.len() <= 2
         };
         (is_behind_value && joins && near[..value].iter().all(is_name)).then_some(shut + 1)
+    }
+
+    /// Returns the place of the letter of "for all $x$" that opens at `at`.
+    pub(super) fn quantified(&self, pieces: &[Piece], at: usize) -> Option<usize> {
+        const QUANTIFIERS: [&str; 4] = ["all", "every", "any", "each"];
+        const NOUNS: [&str; 5] = ["real", "integer", "integers", "numbers", "positive"];
+        let opens = self.is_word(pieces.get(at), &["for"])
+            && self.is_word(pieces.get(at + 1), &QUANTIFIERS);
+        let from = at + 2;
+        let rest = opens.then(|| pieces.get(from..)).flatten()?;
+        let nouns = rest.iter().take_while(|piece| self.is_word(Some(piece), &NOUNS)).count();
+        let name = rest.get(nouns)?;
+        let is_letter = name.is_value()
+            && (self.is_name(name) || self.text[name.span.clone()].contains("\\in"));
+        is_letter.then_some(from + nouns)
+    }
+
+    /// Returns the last piece of what says nothing between two members: "for all $x$", and "width" of "length 10 and
+    /// width 6".
+    pub(super) fn passed(&self, gap: &[Piece], at: usize, joins: bool) -> Option<usize> {
+        let is_size = joins && self.is_word(gap.get(at), &words::DIMENSIONS);
+        self.quantified(gap, at).or_else(|| is_size.then_some(at))
     }
 
     /// Returns the rank of the first clause of a sentence.
@@ -152,7 +189,7 @@ impl Reader<'_> {
     /// Returns whether a value that was read names something, or says where a limit goes.
     pub(super) fn is_mere_name(&self, span: &Range<usize>) -> bool {
         let text = &self.text[span.clone()];
-        let is_limit = text.contains("\\to") || text.contains('→');
+        let is_limit = (text.contains("\\to") || text.contains('→')) && !text.contains('=');
         let is_part = |c: char| c.is_alphabetic() || c.is_whitespace() || "()[],_'{}".contains(c);
         is_limit || text.chars().all(is_part)
     }
@@ -248,8 +285,36 @@ impl Reader<'_> {
             || is_purpose
             || self.is_word(piece, &words::ACCOMPANYING)
             || self.is_word(piece, &words::PREPOSITIONS) && self.has_condition(sentence, at + 1)
-            || self.is_word(piece, &["for"]) && is_count(sentence, at + 1);
+            || self.is_word(piece, &["for"]) && is_count(sentence, at + 1)
+            || self.is_word(piece, &["after"])
+                && is_count(sentence, at + 1)
+                && self.is_said_to_be(sentence, at);
         is_remark.then_some((Rank::Remark, at))
+    }
+
+    /// Returns the value that "only" opens a clause with: "Only $3$ has order 2".
+    pub(super) fn only_value_said(&self, clauses: &[Clause<'_>]) -> Vec<Vec<Range<usize>>> {
+        let said = clauses.iter().rfind(|clause| clause.rank == Rank::Statement);
+        let only = said.and_then(|clause| match clause.pieces {
+            [only, value, verb, ..]
+                if self.is_word(Some(only), &["only"])
+                    && value.is_value()
+                    && self
+                        .is_word(Some(verb), &["has", "is", "works", "satisfies", "divides"]) =>
+            {
+                Some(super::trim::clean(self.text, value.span.clone()))
+            }
+            _ => None,
+        });
+        only.map(|span| vec![span]).into_iter().collect()
+    }
+
+    /// Returns whether the value before `at` is what something is, has or costs: "is worth $17,340 after 2 years".
+    fn is_said_to_be(&self, sentence: &[Piece], at: usize) -> bool {
+        let value = sentence[..at].iter().rposition(Piece::is_value);
+        let before = value.map_or(&[][..], |value| &sentence[..value]);
+        let word = before.iter().rfind(|piece| piece.kind == PieceKind::Word);
+        self.is_word(word, &["is", "are", "was", "were", "be", "worth", "remain", "has", "have"])
     }
 
     /// Returns whether a number in words at `at` is a value: "is two", "five (of order 3)".
@@ -417,4 +482,10 @@ fn is_count(sentence: &[Piece], at: usize) -> bool {
     let number = sentence.get(at).filter(|piece| piece.kind == PieceKind::Number);
     let noun = sentence.get(at + 1).filter(|piece| piece.kind == PieceKind::Word);
     number.is_some() && noun.is_some_and(|noun| noun.span.len() > 2)
+}
+
+/// Returns whether a name is a function of a letter: `f(x)`.
+pub(super) fn is_of_letter(name: &str) -> bool {
+    matches!(name.as_bytes(), [function, b'(', argument, b')']
+        if function.is_ascii_lowercase() && argument.is_ascii_lowercase())
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::super::trim;
-use super::pieces::Piece;
+use super::pieces::{Piece, PieceKind};
 use super::{Reader, words};
 
 /// Units and words that stand behind a number of things in Chinese, longer ones before their parts.
@@ -118,8 +118,13 @@ impl Reader<'_> {
         chinese_number(self.text, &(from..last.span.end))
     }
 
+    /// Returns the words of a sentence that say that there is no solution.
+    pub(super) fn nothing_said(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+        self.absence(sentence).or_else(|| self.english_absence(sentence))
+    }
+
     /// Returns the words of a sentence that say that there is no solution, behind its last value.
-    pub(super) fn absence(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+    fn absence(&self, sentence: &[Piece]) -> Option<Range<usize>> {
         // Other scripts have no words in the list.
         let may_deny = |piece: &Piece| {
             self.is_word(Some(piece), &words::DENYING_ABROAD)
@@ -147,6 +152,53 @@ impl Reader<'_> {
             let bare = self.text[words.clone()].trim_matches(['*', '_', ' ']);
             maths::says_no_solution(bare).then(|| trim::range_in(self.text, bare))
         })
+    }
+
+    /// Returns the words of a sentence that say that nothing is such: "no ordered pair" of "no ordered pair $(x, y)$
+    /// satisfies both equations".
+    fn english_absence(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+        /// Pieces between the denial and the verb.
+        const MAX_PIECES: usize = 7;
+        const VERBS: [&str; 13] = [
+            "satisfies",
+            "satisfy",
+            "satisfying",
+            "such",
+            "solves",
+            "solve",
+            "solving",
+            "for",
+            "that",
+            "exists",
+            "exist",
+            "works",
+            "with",
+        ];
+        const OTHERS: [&str; 5] = ["other", "others", "more", "further", "additional"];
+        const TURNING: [&str; 6] = ["only", "except", "unless", "but", "besides", "however"];
+        let at = sentence.iter().rposition(|piece| self.is_word(Some(piece), &["no"]))?;
+        let before = sentence[..at].iter().rfind(|piece| !piece.is_mark('*'));
+        let opens = before.is_none_or(|piece| {
+            matches!(piece.kind, PieceKind::Mark(',' | ':' | ';' | '—') | PieceKind::Break { .. })
+                || self.is_word(Some(piece), &["is", "are", "exist", "exists", "that"])
+                || self.is_word(Some(piece), &words::CONCLUDING)
+        });
+        let rest = &sentence[at + 1..];
+        let said = rest.iter().take(MAX_PIECES);
+        let verb = said.clone().position(|piece| self.is_word(Some(piece), &VERBS))?;
+        let is_subject = |piece: &Piece| {
+            piece.kind == PieceKind::Word && !self.is_word(Some(piece), &OTHERS)
+                || piece.is_value() && self.is_name(piece)
+                || piece.is_mark('*')
+        };
+        let nouns = rest[..verb].iter().take_while(|piece| !piece.is_value()).count();
+        let is_link = |piece: &&Piece| self.is_word(Some(piece), &["of", "for", "in", "with"]);
+        let nouns = nouns - rest[..nouns].iter().rev().take_while(is_link).count();
+        let turns = rest.iter().any(|piece| {
+            self.is_word(Some(piece), &words::CONCLUDING) || self.is_word(Some(piece), &TURNING)
+        });
+        let ends = |at: usize| sentence[at].span.start..rest[nouns.max(1) - 1].span.end;
+        (opens && nouns > 0 && rest[..verb].iter().all(is_subject) && !turns).then(|| ends(at))
     }
 
     /// Returns the Chinese predicate behind the last value: `奇函数` of "所以 $f(x)$ 是奇函数".

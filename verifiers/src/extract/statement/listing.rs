@@ -112,7 +112,7 @@ impl Reader<'_> {
 
 /// Returns whether a bullet opens the line; two asterisks are bold.
 fn is_bullet(line: &[Piece]) -> bool {
-    let is_mark = matches!(line[0].kind, PieceKind::Mark('-' | '•' | '*'));
+    let is_mark = matches!(line[0].kind, PieceKind::Mark('-' | '•' | '*' | '✅' | '✔'));
     is_mark && line.get(1).is_some_and(|next| next.span.start > line[0].span.end)
 }
 

@@ -108,10 +108,7 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
     let reader = Reader { text, window };
     let mut statement = Statement::default();
     let stated = sentences(&pieces, text);
-    let (checks, others): (Vec<_>, Vec<_>) =
-        stated.into_iter().partition(|sentence| reader.is_check(sentence));
-    // "Checking all numbers, only 23 and 29 are prime": where nothing else is said, a check answers.
-    let stated = if others.is_empty() { checks } else { others };
+    let stated = reader.without_checks(&stated);
     let last_ones = stated.iter().rev().take(MAX_SENTENCES);
     let end = stated.last().and_then(|sentence| sentence.last()).map_or(0, |last| last.span.end);
     let mut is_found = false;
@@ -133,7 +130,7 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
             statement.predicate = predicate
                 .or_else(|| reader.chinese_predicate(sentence))
                 .or_else(|| reader.foreign_wording(sentence));
-            if let Some(words) = reader.absence(sentence) {
+            if let Some(words) = reader.nothing_said(sentence) {
                 statement.predicate = Some(words);
                 statement.is_rejection = true;
                 break;
@@ -333,7 +330,7 @@ impl<'t> Reader<'t> {
             let clause = order.remove(place);
             order.push(clause);
         }
-        let mut readings = Vec::new();
+        let mut readings = self.only_value_said(clauses);
         for rank in [Rank::Statement, Rank::Remark] {
             for ((_, groups), clause) in
                 found.iter().zip(&order).rev().filter(|((own, _), _)| *own == rank)
@@ -504,6 +501,10 @@ impl<'t> Reader<'t> {
         let mut joins = false;
         let mut at = 0;
         while let Some(piece) = gap.get(at) {
+            if let Some(last) = self.passed(gap, at, joins) {
+                at = last + 1;
+                continue;
+            }
             match piece.kind {
                 // What stands in brackets behind a member only accompanies it.
                 PieceKind::Mark('(') => {
@@ -552,7 +553,8 @@ impl<'t> Reader<'t> {
     /// Returns what stands before the equals sign of a formula.
     fn left_side(&self, piece: &Piece) -> Option<&'t str> {
         let is_formula = matches!(piece.kind, PieceKind::Formula { .. });
-        let (left, _) = self.text[piece.span.clone()].split_once('=')?;
+        let text = &self.text[piece.span.clone()];
+        let (left, _) = text.split_once('=').or_else(|| text.split_once("\\equiv"))?;
         is_formula.then_some(left)
     }
 
@@ -572,7 +574,8 @@ impl<'t> Reader<'t> {
             let name = name.trim_start_matches("\\(").trim_start_matches('$').trim();
             let is_greek = name.strip_prefix('\\').is_some_and(|name| GREEK.contains(&name));
             let letters = name.chars().filter(|c| c.is_alphabetic()).count();
-            !is_greek && (letters != 1 || name.contains(['+', '-', '*', '/', '(', '^', '\\']))
+            let is_long = letters != 1 || name.contains(['+', '-', '*', '/', '(', '^', '\\']);
+            is_long && !is_greek && !clauses::is_of_letter(name)
         })
     }
 

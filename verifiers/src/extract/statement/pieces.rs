@@ -72,7 +72,8 @@ pub(super) fn pieces(text: &str, window: &Range<usize>) -> Option<Vec<Piece>> {
                 }
                 Some(_) | None => return None,
             },
-            None => match chemical(text, at, first, window)
+            None => match configuration(text, at, first, window)
+                .or_else(|| chemical(text, at, first, window))
                 .or_else(|| logical(text, at, first, window))
                 .or_else(|| plain::formula(text, at, window))
             {
@@ -288,6 +289,36 @@ fn chemical(text: &str, at: usize, first: char, window: &Range<usize>) -> Option
         }
     }
     (end > 0).then(|| at..at + end)
+}
+
+/// Returns an electron configuration: `1s² 2s² 2p⁴`, `[Ar] 4s²`.
+fn configuration(
+    text: &str,
+    at: usize,
+    first: char,
+    window: &Range<usize>,
+) -> Option<Range<usize>> {
+    /// The longest one, in bytes.
+    const MAX_BYTES: usize = 120;
+    if first != '1' && first != '[' || text[window.start..at].ends_with(char::is_alphanumeric) {
+        return None;
+    }
+    let line = text[at..window.end].lines().next()?;
+    let opens = line.starts_with("1s") || line[1..].starts_with(|c: char| c.is_ascii_uppercase());
+    if !opens {
+        return None;
+    }
+    let mut end = None;
+    for (to, _) in
+        line.match_indices([' ', '*', '.', ',', ';', ')']).take_while(|(to, _)| *to < MAX_BYTES)
+    {
+        if maths::is_configuration(&line[..to]) {
+            end = Some(to);
+        }
+    }
+    let whole = line.len() < MAX_BYTES && maths::is_configuration(line);
+    let end = if whole { Some(line.len()) } else { end };
+    end.map(|end| at..at + end)
 }
 
 /// Returns a formula of logic up to the end of its sentence or what encloses it: `∃x ¬P(x)`.

@@ -144,6 +144,17 @@ impl Reader<'_> {
         // "Therefore, Bob is the tallest."
         let commas = subject.iter().take_while(|piece| piece.is_mark(',')).count();
         let subject = &subject[commas..];
+        // "**Conclusion:** Alice, the first player, wins"
+        let head = subject.iter().rposition(|piece| piece.is_mark(':')).map_or(0, |at| at + 1);
+        let subject = &subject[head..];
+        let marks = subject.iter().take_while(|piece| piece.is_mark('*')).count();
+        let subject = &subject[if head > 0 { marks } else { 0 }..];
+        let apposition = subject.iter().position(|piece| piece.is_mark(','));
+        let apposition = apposition.filter(|at| {
+            let is_closed = subject.last().is_some_and(|last| last.is_mark(','));
+            *at > 0 && is_closed && self.is_word(subject.get(at + 1), &["the", "a", "who", "our"])
+        });
+        let subject = &subject[..apposition.unwrap_or(subject.len())];
         let rest = &clause.pieces[first..];
         let denies = |pieces: &[Piece]| {
             pieces.iter().any(|piece| self.is_word(Some(piece), &["no", "neither"]))
@@ -159,6 +170,14 @@ impl Reader<'_> {
         let bracket = rest.iter().position(|piece| piece.is_mark('('));
         let bracket = bracket.filter(|at| *at > 0 && !goes_on);
         let rest = &rest[..bracket.unwrap_or(rest.len())];
+        // "false: take x = 0"
+        let verdict = rest.iter().position(|piece| !piece.is_mark('*'));
+        let verdict = verdict.filter(|at| self.is_word(rest.get(*at), &words::VERDICTS));
+        let stop = verdict.map_or(0, |at| {
+            let ends = |p: &Piece| matches!(p.kind, PieceKind::Mark(':' | ';' | ',' | '—' | '–'));
+            rest[at..].iter().take(4).position(ends).map_or(0, |length| at + length)
+        });
+        let rest = if stop > 0 { &rest[..stop] } else { rest };
         // "diverges by the divergence test": a reason only accompanies the verb.
         let adjunct =
             rest.iter().skip(1).position(|piece| self.is_word(Some(piece), &words::ADJOINING));

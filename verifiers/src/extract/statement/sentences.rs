@@ -9,7 +9,7 @@ pub(super) fn sentences<'p>(pieces: &'p [Piece], text: &str) -> Vec<&'p [Piece]>
     let mut start = 0;
     for (index, piece) in pieces.iter().enumerate() {
         let is_break = matches!(piece.kind, PieceKind::Break { .. });
-        if ends_sentence(pieces, index, text) || is_break && is_border(pieces, index) {
+        if ends_sentence(pieces, index, text) || is_break && is_border(pieces, index, text) {
             sentences.push(&pieces[start..index]);
             start = index + 1;
         }
@@ -51,16 +51,22 @@ fn ends_sentence(pieces: &[Piece], index: usize, text: &str) -> bool {
 
 /// Returns whether the break at `index` ends a sentence. Bullets and displayed formulas belong to
 /// the sentence before them.
-fn is_border(pieces: &[Piece], index: usize) -> bool {
+fn is_border(pieces: &[Piece], index: usize, text: &str) -> bool {
     let before = index.checked_sub(1).map(|at| &pieces[at]);
     let after = pieces.get(index + 1);
+    let next = pieces.get(index + 2);
+    // `*Check:*` is in italics.
+    let is_apart = |piece: &Piece| next.is_some_and(|next| next.span.start > piece.span.end);
     let is_bullet = after
-        .is_some_and(|piece| matches!(piece.kind, PieceKind::Mark('-' | '•' | '*')))
-        && (after.is_some_and(|piece| !piece.is_mark('*'))
-            || pieces.get(index + 2).is_some_and(|next| !next.is_mark('*')));
+        .is_some_and(|piece| matches!(piece.kind, PieceKind::Mark('-' | '•' | '*' | '✅' | '✔')))
+        && after.is_some_and(|piece| !piece.is_mark('*') || is_apart(piece));
     let leads = before.is_some_and(|piece| piece.is_mark(':') || piece.is_mark(','));
-    let continues =
-        before.is_some_and(is_display) && after.is_some_and(|p| p.kind == PieceKind::Word);
+    let is_stopped = |piece: &Piece| {
+        let inner = text[piece.span.clone()].trim_end_matches(['$', ']', '\\', '\n', ' ']);
+        inner.ends_with('.')
+    };
+    let continues = before.is_some_and(|piece| is_display(piece) && !is_stopped(piece))
+        && after.is_some_and(|p| p.kind == PieceKind::Word);
     !(is_bullet || leads || after.is_some_and(is_display) || continues && !is_blank(&pieces[index]))
 }
 

@@ -168,6 +168,10 @@ pub(super) static DESCRIBING: WordList = WordList::new(&[
     "values",
 ]);
 
+/// Words before the sizes of a figure.
+pub(super) static DIMENSIONS: WordList =
+    WordList::new(&["base", "breadth", "depth", "height", "length", "width"]);
+
 /// Words of a sentence that gives a chance.
 pub(super) static CHANCE: WordList = WordList::new(&[
     "chance",

@@ -1,0 +1,181 @@
+//! Answers that words complete: an equation with the name of its curve, a unit with its symbol, points up to the
+//! order of their coordinates, amounts of a substance, a hypothesis.
+//!
+//! They are looked for only where a text is unread.
+
+use crate::chemistry;
+use crate::measure;
+
+/// Returns a text that no grammar reads without these words, or with what they stand for.
+pub(super) fn unread(text: &str) -> Option<String> {
+    named_curve(text)
+        .or_else(|| named_unit(text))
+        .or_else(|| permuted(text))
+        .or_else(|| amount_of_substance(text))
+        .or_else(|| null_hypothesis(text))
+}
+
+/// Returns the equation of `x^2 + y^2 = 4, a circle of radius 2`, which says what curve it is.
+fn named_curve(text: &str) -> Option<String> {
+    const CURVES: [&str; 16] = [
+        "circle",
+        "ellipse",
+        "parabola",
+        "hyperbola",
+        "line",
+        "sphere",
+        "plane",
+        "cardioid",
+        "cone",
+        "cylinder",
+        "Kreis",
+        "cercle",
+        "circunferencia",
+        "circunferência",
+        "circonferenza",
+        "окружность",
+    ];
+    const ARTICLES: [&str; 11] =
+        ["a", "an", "the", "ein", "eine", "un", "une", "una", "um", "uma", "which"];
+    let (equation, words) = text.split_once(", ").or_else(|| text.rsplit_once(" ("))?;
+    let words = words.trim_start_matches(['$', ' ']);
+    let words = words.strip_prefix("\\text{").unwrap_or(words).trim_start();
+    let mut said = words.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
+    let opens = said.next().is_some_and(|word| ARTICLES.contains(&word));
+    let is_equation = equation.matches('=').count() == 1 && equation.contains('y');
+    let names_curve = said.take(4).any(|word| CURVES.contains(&word));
+    (opens && is_equation && names_curve).then(|| equation.trim_matches('$').to_owned())
+}
+
+/// Returns the name of a unit without its symbol behind it: `newton (N)`.
+fn named_unit(text: &str) -> Option<String> {
+    let plain = text.replace("\\text{", "").replace("\\mathrm{", "").replace('}', "");
+    let (name, symbol) = plain.strip_suffix(')')?.split_once('(')?;
+    let (name, symbol) = (name.trim(), symbol.trim_matches(['$', ' ']));
+    let is_name = name.len() > 2 && name.bytes().all(|b| b.is_ascii_alphabetic());
+    (is_name && measure::is_unit(name) && measure::is_unit(symbol)).then(|| name.to_owned())
+}
+
+/// Returns all points of "all permutations of (1, 2, 3)" and of "(1, 2, 3) and its permutations".
+fn permuted(text: &str) -> Option<String> {
+    /// Coordinates of the longest point.
+    const MAX_MEMBERS: usize = 4;
+    let at = text.find("permutation")?;
+    let plain = text.replace("\\text{", "").replace(['}', '$'], "");
+    let (before, after) = plain.split_once("permutation")?;
+    let points = if before.contains('(') { before } else { after };
+    let words = if before.contains('(') { &text[at..] } else { before };
+    // "even permutations" are not all.
+    let is_all = !words.contains("even") && !words.contains("odd") && !before.contains("cyclic");
+    let mut all: Vec<String> = Vec::new();
+    let mut rest = points;
+    while let Some(open) = rest.find('(') {
+        let shut = open + rest[open..].find(')')?;
+        let members: Vec<&str> = rest[open + 1..shut].split(',').map(str::trim).collect();
+        if !(2..=MAX_MEMBERS).contains(&members.len()) {
+            return None;
+        }
+        for order in orders(&members) {
+            let point = format!("({})", order.join(","));
+            if !all.contains(&point) {
+                all.push(point);
+            }
+        }
+        rest = &rest[shut + 1..];
+    }
+    (is_all && !all.is_empty()).then(|| all.join(", "))
+}
+
+/// Returns the orders of a few members.
+fn orders<'t>(members: &[&'t str]) -> Vec<Vec<&'t str>> {
+    let [first, rest @ ..] = members else {
+        return vec![Vec::new()];
+    };
+    let mut all = Vec::new();
+    for shorter in orders(rest) {
+        for at in 0..=shorter.len() {
+            let mut order = shorter.clone();
+            order.insert(at, first);
+            all.push(order);
+        }
+    }
+    all
+}
+
+/// Returns `15 mol of otwo` for `15 \\text{ mol } \\mathrm{O_2}`: an amount with its substance in a word.
+fn amount_of_substance(text: &str) -> Option<String> {
+    const UNITS: [&str; 12] = [
+        "mol",
+        "moles",
+        "mole",
+        "mmol",
+        "g",
+        "grams",
+        "kg",
+        "mg",
+        "L",
+        "liters",
+        "mL",
+        "molecules",
+    ];
+    const DIGITS: [&str; 10] =
+        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
+    let plain = ["\\text{", "\\mathrm{", "\\ce{", "}", "{", "$", "_"]
+        .iter()
+        .fold(text.replace(['~', '\u{a0}'], " "), |text, mark| text.replace(mark, ""));
+    let plain = plain.replace("\\,", " ").replace("\\ ", " ").replace("\\;", " ");
+    let (amount, substance) = plain.trim().rsplit_once(' ')?;
+    let amount = amount.trim_end();
+    let amount = amount.strip_suffix(" of").unwrap_or(amount);
+    let (number, unit) = amount.rsplit_once(' ')?;
+    let is_number = number.starts_with(|c: char| c.is_ascii_digit());
+    if !is_number || !UNITS.contains(&unit) || !chemistry::is_chemical(substance) {
+        return None;
+    }
+    let mut word = String::new();
+    for c in substance.chars().filter(char::is_ascii_alphanumeric) {
+        match c.to_digit(10) {
+            Some(digit) => word.push_str(DIGITS[digit as usize]),
+            None => word.push(c.to_ascii_lowercase()),
+        }
+    }
+    Some(format!("{number} {unit} of {word}"))
+}
+
+/// Returns words about `H_0` with the null hypothesis in its place: "reject H_0".
+fn null_hypothesis(text: &str) -> Option<String> {
+    let text = text.replace(['$', '}'], "").replace("\\text{", "").replace('{', "");
+    let name = ["H_0", "H₀", "H0"].into_iter().find(|name| text.contains(name))?;
+    let is_verdict = text.contains("eject") || text.contains("accept");
+    let has_name = text.contains("null hypothesis");
+    let words = text.replace(name, if has_name { "" } else { "the null hypothesis" });
+    let words = words.replace("()", "");
+    (is_verdict && words.chars().all(|c| c.is_alphabetic() || " .,'’-".contains(c)))
+        .then(|| words.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_complete_answers() {
+        for (text, expected) in [
+            ("$x^2+y^2=4$, a circle of radius 2", Some("x^2+y^2=4")),
+            ("x^2+y^2=4, a big surprise", None),
+            ("newton (N)", Some("newton")),
+            ("newton (5)", None),
+            ("all permutations of (1,2)", Some("(1,2), (2,1)")),
+            ("(1, 1, 2) and its permutations", Some("(1,1,2), (1,2,1), (2,1,1)")),
+            ("(1,2,3) and cyclic permutations", None),
+            ("15 \\text{ mol } \\mathrm{O_2}", Some("15 mol of otwo")),
+            ("15 mol of NaCl", Some("15 mol of nacl")),
+            ("15 times NaCl", None),
+            ("\\text{reject } H_0", Some("reject the null hypothesis")),
+            ("reject the null hypothesis $H_0$", Some("reject the null hypothesis")),
+            ("H_0 = 5", None),
+        ] {
+            assert_eq!(unread(text).as_deref(), expected, "{text}");
+        }
+    }
+}
