@@ -44,7 +44,7 @@ pub use change::is_percent_change;
 pub use chemistry::{is_chemical, is_configuration};
 pub use compare::{
     AnswerTexts, AnswerType, Comparer, Comparison, Evidence, are_alike, have_one_dimension,
-    have_one_name, last_wording, says_no_solution,
+    have_one_name, last_wording, says_no_solution, says_none,
 };
 pub use constants::{PhysicalConstant, UnknownConstant, with_constants};
 pub use delimiters::{MAX_LAYERS, unwrapped};

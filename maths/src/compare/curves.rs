@@ -1,10 +1,11 @@
 //! Families of curves over a free constant, as solutions of differential equations are: `x^2 y + x = C` and `y =
 //! \frac{C - x}{x^2}`.
 
-use super::inequality::Equation;
+use super::inequality::as_equation;
 use super::renamed::names_constant;
 use super::{Comparer, Comparison};
 use crate::algebra;
+use crate::answer::Answer;
 use crate::calculus;
 use crate::expr::{Expr, Name, Node};
 use crate::fuel::Exhausted;
@@ -18,13 +19,20 @@ struct Family {
 }
 
 impl Comparer<'_, '_> {
-    /// Returns `found`, unless both equations are the same family of curves.
+    /// Returns `found`, unless both answers give one letter its values and are the same family of curves over
+    /// constants that are free.
     pub(super) fn same_curves_or(
         &mut self,
         found: Comparison,
-        gold: Equation,
-        other: Equation,
+        gold: &Answer,
+        candidate: &Answer,
     ) -> Result<Comparison, Exhausted> {
+        let equations = as_equation(gold).zip(as_equation(candidate));
+        let Some((gold, other)) =
+            equations.filter(|_| self.policy.renamed_constants && !found.is_equal())
+        else {
+            return Ok(found);
+        };
         let own = self.ws.difference(gold.left, gold.right)?;
         let theirs = self.ws.difference(other.left, other.right)?;
         Ok(if self.are_same_curves(own, theirs)? {

@@ -3,11 +3,11 @@
 use dashu::rational::RBig;
 
 use crate::algebra;
-use crate::answer::{Answer, AnswerForm, Region, Subject};
+use crate::answer::{Answer, AnswerForm, Subject};
 use crate::expr::{Expr, Name, Node, Workspace};
 use crate::fuel::Exhausted;
 
-use super::{members, text_compare, vector};
+use super::{declared, text_compare, unit, vector};
 
 /// What a text must be read as to answer like a gold answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub fn are_alike(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool 
         let AnswerForm::List(members) = &answer.form else {
             return None;
         };
-        members::only_stated(ws, members).cloned()
+        declared::only_stated(ws, members).cloned()
     };
     if let Some(only) = stated(candidate) {
         let own = stated(gold);
@@ -119,13 +119,15 @@ pub fn are_alike(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool 
             is_list_of(gold, |member| matches!(member.subjects.first(), Some(Subject::Expr(_))))
         }
         // `n = 3k, k \in \mathbb{Z}` are the multiples of 3.
-        (Kind::Several, Kind::Congruence) => is_family(gold),
-        (Kind::Congruence, Kind::Several) => is_family(candidate),
+        (Kind::Several, Kind::Congruence) => is_family(gold, ws),
+        (Kind::Congruence, Kind::Several) => is_family(candidate, ws),
         (Kind::Truth | Kind::Words, Kind::Verdict)
         | (Kind::Verdict, Kind::Words)
         | (Kind::Calendar, Kind::Ratio)
         | (Kind::Ratio, Kind::Calendar) => true,
         (Kind::Equation, Kind::Amount) => !candidate.subjects.is_empty(),
+        // "1 weber" names a unit.
+        (Kind::Words, Kind::Amount) => unit::is_named(&gold.form) && unit::is_one(candidate, ws),
         // `y = 2x + 1` is the equation of a line.
         (Kind::Amount, Kind::Equation) => {
             // `\int … = F + C` gives an antiderivative.
@@ -171,10 +173,8 @@ pub fn have_one_dimension(gold: &Answer, candidate: &Answer) -> Option<bool> {
 }
 
 /// Returns whether a list gives a family of integers, `n = 3k, k \in \mathbb{Z}`.
-fn is_family(answer: &Answer) -> bool {
-    let is_integers = |member: &Answer| {
-        matches!(&member.form, AnswerForm::Region(Region::Integers | Region::Naturals))
-    };
+fn is_family(answer: &Answer, ws: &Workspace<'_>) -> bool {
+    let is_integers = |member: &Answer| matches!(&member.form, AnswerForm::Region(region) if declared::counts(region, ws));
     matches!(&answer.form, AnswerForm::List(members) if members.iter().any(is_integers))
 }
 

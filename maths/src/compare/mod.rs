@@ -9,6 +9,7 @@ mod answer_type;
 mod antiderivative;
 mod congruence;
 mod curves;
+mod declared;
 mod extremum;
 mod inequality;
 mod kind;
@@ -22,6 +23,7 @@ mod subject;
 mod subspace;
 mod text_compare;
 mod tuple;
+mod unit;
 mod value;
 mod vector;
 mod wordings;
@@ -49,6 +51,7 @@ use self::inequality::Equation;
 pub use self::kind::{are_alike, have_one_dimension, have_one_name};
 pub use self::outcome::{AnswerTexts, Comparison, Evidence};
 use self::outcome::{blame, outcome};
+pub use self::text_compare::says_none;
 pub use self::wordings::last_wording;
 
 /// Exponents of more bits make numbers that are not written down.
@@ -106,6 +109,9 @@ impl Comparer<'_, '_> {
         }
         if nuclide::are_same(texts.gold, texts.candidate) {
             return Ok(Comparison::equal("element_equal"));
+        }
+        if unit::are_same(&gold.form, candidate, self.ws) {
+            return Ok(Comparison::equal("unit_converted"));
         }
         if text_compare::may_be_words(&gold.form, &candidate.form) {
             if logic::are_same(texts.gold, texts.candidate) {
@@ -227,14 +233,7 @@ impl Comparer<'_, '_> {
                 let are_named = have_one_name(gold, candidate, self.ws);
                 let exprs = (value.expr, other.expr);
                 let outcome = self.renamed_or(outcome, exprs, (are_parameters, are_named))?;
-                if !outcome.is_equal() && are_named && self.policy.renamed_constants {
-                    let own = inequality::as_equation(gold);
-                    let other = inequality::as_equation(candidate);
-                    if let (Some(own), Some(other)) = (own, other) {
-                        return self.same_curves_or(outcome, own, other);
-                    }
-                }
-                Ok(outcome)
+                if are_named { self.same_curves_or(outcome, gold, candidate) } else { Ok(outcome) }
             }
             AnswerForm::Equation(left, right) => match inequality::as_equation(gold) {
                 Some(equation) => self.equations(equation, Equation { left: *left, right: *right }),
@@ -310,7 +309,8 @@ impl Comparer<'_, '_> {
         }
         if !is_named && (!is_closed || is_zero || kind::is_condition(left, self.ws)) {
             // `(1 + 2)^n = 3^n` computes its right side.
-            let is_identity = self.exprs(left, right)?.is_equal();
+            let is_identity =
+                self.exprs(left, right)?.is_equal() || self.is_identity_of_logs(left, right)?;
             if !is_identity {
                 return Ok(mismatch());
             }

@@ -183,6 +183,12 @@ fn bare(spelling: &str) -> &str {
     if index.is_empty() { inner } else { spelling }
 }
 
+/// Returns whether each of several members has a name in words that is no label.
+pub(super) fn are_named(members: &[Answer]) -> bool {
+    members.len() > 1
+        && members.iter().all(|member| name(member).is_some_and(|name| !name.starts_with('(')))
+}
+
 /// Returns whether members answer the parts of a question, by their labels.
 pub(super) fn are_labelled(members: &[Answer]) -> bool {
     let is_labelled = |member: &Answer| matches!(member.subjects.as_slice(), [Subject::Text(name)] if name.starts_with('('));

@@ -317,3 +317,9 @@ fn command<'a>(after: &'a str, out: &mut String) -> &'a str {
         }
     }
 }
+
+/// Returns whether words say that nothing is such: "does not exist", "no solution".
+pub fn says_none(text: &str) -> bool {
+    let words = words(text);
+    matches!(wordings::meaning(&words), "does not exist" | "no solution")
+}

@@ -418,6 +418,25 @@ impl Comparer<'_, '_> {
         Ok(false)
     }
 
+    /// Decides whether both sides are equal where their variables are positive, as logarithms on the left ask for.
+    pub(super) fn is_identity_of_logs(
+        &mut self,
+        left: Expr,
+        right: Expr,
+    ) -> Result<bool, Exhausted> {
+        let mut is_log = |node: &Node| {
+            matches!(node, Node::Call(Function::Ln | Function::LogBare | Function::Log, _))
+        };
+        if !self.ws.any(left, &mut is_log)? {
+            return Ok(false);
+        }
+        let policy = self.policy;
+        self.policy.positive_variables = true;
+        let compared = self.exprs(left, right);
+        self.policy = policy;
+        Ok(compared?.is_equal())
+    }
+
     /// Decides whether the sides are equal up to a constant factor.
     pub(super) fn proportional(
         &mut self,

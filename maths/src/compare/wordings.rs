@@ -151,6 +151,14 @@ pub(super) const WORDINGS: &[(&str, &str)] = &[
     ("converge", "converges"),
     ("сходится", "converges"),
     ("收束する", "converges"),
+    ("konvergiert nicht", "diverges"),
+    ("ne converge pas", "diverges"),
+    ("no converge", "diverges"),
+    ("não converge", "diverges"),
+    ("non converge", "diverges"),
+    ("не сходится", "diverges"),
+    ("不收敛", "diverges"),
+    ("収束しない", "diverges"),
     ("发散", "diverges"),
     ("divergiert", "diverges"),
     ("diverge", "diverges"),
@@ -321,17 +329,17 @@ const OPPOSITES: [(&str, &str); 19] = [
     ("stable", "unstable"),
 ];
 
-/// Wordings of other languages that deny, and what they mean.
-const DENIED: [(&str, &str); 9] = [
-    ("konvergiert nicht", "diverges"),
-    ("ne converge pas", "diverges"),
-    ("no converge", "diverges"),
-    ("não converge", "diverges"),
-    ("non converge", "diverges"),
-    ("не сходится", "diverges"),
-    ("不收敛", "diverges"),
-    ("収束しない", "diverges"),
+/// Other words of one meaning.
+const SYNONYMS: [(&str, &str); 9] = [
     ("nonsingular", "invertible"),
+    ("first quadrant", "quadrant i"),
+    ("second quadrant", "quadrant ii"),
+    ("third quadrant", "quadrant iii"),
+    ("fourth quadrant", "quadrant iv"),
+    ("quadrant 1", "quadrant i"),
+    ("quadrant 2", "quadrant ii"),
+    ("quadrant 3", "quadrant iii"),
+    ("quadrant 4", "quadrant iv"),
 ];
 
 /// Returns what words mean that deny the opposite: "diverges" for "does not converge", "no solution" for "no pair".
@@ -350,7 +358,7 @@ pub(super) fn meaning(words: &str) -> &str {
     if let Some(said) = words.strip_prefix("no ") {
         return if names_nothing(said) { "no solution" } else { words };
     }
-    DENIED.iter().find(|(wording, _)| *wording == words).map_or(words, |(_, meant)| meant)
+    SYNONYMS.iter().find(|(wording, _)| *wording == words).map_or(words, |(_, meant)| meant)
 }
 
 /// Returns whether words name what an equation may have: "real values", "ordered pair".

@@ -127,6 +127,8 @@ fn read_spelling(
     }
     // The real of Brazil stands before its amounts.
     let text = text.strip_prefix("R\\$").or_else(|| text.strip_prefix("R$")).unwrap_or(text);
+    let totals = [" in total", " altogether", " in all"];
+    let text = totals.iter().find_map(|total| text.strip_suffix(*total)).unwrap_or(text);
     let unquoted = without_quotation(text);
     let text = unquoted.as_ref();
     if let Some(form) = timed(text) {

@@ -81,6 +81,9 @@ impl Math {
         {
             return judged;
         }
+        if is_right && question.wants_other_numeral(gold.text, &candidate.text) {
+            return Ok(report::numerals());
+        }
         if is_right && candidate.text != gold.text && question.gives(&candidate.text, gold.text) {
             return Ok(report::repeated(&candidate.text, claim.explain));
         }

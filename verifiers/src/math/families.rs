@@ -75,6 +75,24 @@ impl Question<'_> {
         own == other && free != 0 && free & self.letters() == 0 && self.asks_family()
     }
 
+    /// Whether both texts are digits of a base that the question asks for, letters among them, and not the same ones:
+    /// `5B` is no product.
+    pub(super) fn wants_other_numeral(&self, gold: &str, candidate: &str) -> bool {
+        let digits = |text: &'_ str| -> Option<String> {
+            let text = text.trim_matches(['$', '*', ' ']);
+            let has = |is_such: fn(&u8) -> bool| text.as_bytes().iter().any(is_such);
+            let is_numeral = has(u8::is_ascii_digit)
+                && has(u8::is_ascii_alphabetic)
+                && text.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_hexdigit());
+            is_numeral.then(|| text.trim_start_matches('0').to_ascii_uppercase())
+        };
+        let (Some(own), Some(other)) = (digits(gold), digits(candidate)) else {
+            return false;
+        };
+        let bases = ["hexadecimal", " hex", "base ", "basis ", "base-", "шестнадцат", "十六进制"];
+        own != other && bases.iter().any(|base| self.lower().contains(base))
+    }
+
     fn asks_family(&self) -> bool {
         self.wants_family() || FAMILIES.iter().any(|words| self.lower().contains(words))
     }

@@ -24,6 +24,11 @@ pub(super) fn affirmations(are_equal: bool) -> Verdict {
     }
 }
 
+/// Returns the verdict on digits in another order, where the question asks for a numeral.
+pub(super) fn numerals() -> Verdict {
+    Verdict::proven(false, "different", Reason::code("numeral_different"))
+}
+
 /// Returns the verdict on a vector of the gold answer's direction, where the question asks for no more.
 pub(super) fn multiples() -> Verdict {
     Verdict::proven(true, "equal", Reason::code("multiples_equal"))

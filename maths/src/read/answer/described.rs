@@ -63,6 +63,13 @@ impl AnswerReader<'_, '_, '_> {
             AnswerForm::List(members) | AnswerForm::Set(members) => members,
             form => vec![answer_of(form)],
         };
+        // "except x = 2 and x = -2"
+        let is_shared = |member: &Answer| member.subjects == members[0].subjects;
+        let members: Vec<Answer> = if members.iter().all(is_shared) {
+            members.into_iter().map(|member| answer_of(member.form)).collect()
+        } else {
+            members
+        };
         let points = Box::new(Region::Points(points(members)?));
         let region = Region::Difference(Box::new(Region::Reals), points);
         Ok(Some(answer_of(AnswerForm::Region(region))))

@@ -4,7 +4,7 @@ use crate::algebra;
 use crate::answer::{Answer, AnswerForm, Brackets, Relation, Subject, Unread};
 use crate::expr::Node;
 use crate::read::parse::ParseResult;
-use crate::read::token::{Bracket, Gap, Style, Token};
+use crate::read::token::{Bracket, Gap, Numbers, Style, Token};
 
 use super::{AnswerReader, LexemeRange, answer_of, bare_value, is_separator};
 
@@ -80,7 +80,16 @@ impl AnswerReader<'_, '_, '_> {
         let width = parts[0].len();
         let is_nested = parts.len() > 1 && width > 1 && parts.iter().all(|p| p.len() == width);
         if !is_nested {
-            let flat: Vec<LexemeRange> = parts.into_iter().flatten().collect();
+            let mut flat: Vec<LexemeRange> = parts.into_iter().flatten().collect();
+            if self.has(&span, |token| token == Token::In) {
+                flat.retain(|part| !self.quantifies(part));
+                if let [only] = flat.as_slice() {
+                    return self.member(only.clone()).map(Some);
+                }
+            }
+            if flat.is_empty() {
+                return Err(Unread::NotMaths);
+            }
             let list = self.list(&flat)?;
             return self.joined(list, &span).map(Some);
         }
@@ -96,6 +105,18 @@ impl AnswerReader<'_, '_, '_> {
             });
         }
         Ok(Some(answer_of(AnswerForm::List(members))))
+    }
+
+    /// Returns whether a part says of a letter that it is any real or complex number: `\text{for all } x \in
+    /// \mathbb{R}`.
+    fn quantifies(&self, part: &LexemeRange) -> bool {
+        let word = |at: usize| (at < part.end).then(|| self.token(at).word()).flatten();
+        let opens = word(part.start) == Some("for")
+            && matches!(word(part.start + 1), Some("all" | "any" | "every" | "each"));
+        let last = part.end.checked_sub(1).map(|last| self.token(last));
+        opens
+            && self.has_top(part, |token| token == Token::In)
+            && matches!(last, Some(Token::Numbers(Numbers::Reals | Numbers::Complexes)))
     }
 
     /// Reads `13 \text{ and } 15, \text{ or } -15 \text{ and } -13`: groups of one size between "or",

@@ -252,6 +252,8 @@ impl AnswerReader<'_, '_, '_> {
 fn one_name(name: &str) -> String {
     // `兔子` is `兔`.
     let is_animal = is_chinese(name) && name.chars().count() > 1;
+    let verbs = ['有', '是', '为', '得', '需', '共'];
+    let name = name.strip_suffix(verbs).filter(|name| is_chinese(name)).unwrap_or(name);
     let bare = name.strip_suffix('子').filter(|_| is_animal).unwrap_or(name);
     let bare = bare.strip_suffix(" values").or_else(|| bare.strip_suffix(" value")).unwrap_or(bare);
     let kinds = ["absolute ", "global ", "local ", "overall ", "relative "];

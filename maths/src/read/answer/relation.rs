@@ -4,13 +4,13 @@ use dashu::base::Abs as _;
 use dashu::rational::RBig;
 
 use crate::algebra;
-use crate::answer::{Answer, AnswerForm, Chain, Note, Relation, Subject, Unread};
+use crate::answer::{Answer, AnswerForm, Chain, Note, Region, Relation, Subject, Unread};
 use crate::expr::{Expr, Node, Workspace, children};
 use crate::number;
 use crate::read::parse::ParseResult;
 use crate::read::token::{Bracket, Lexeme, Style, Token};
 
-use super::region::as_region;
+use super::region::{as_region, points};
 use super::{AnswerReader, LexemeRange, answer_of};
 
 /// The most tokens of the name of a quantity.
@@ -18,6 +18,9 @@ const MAX_NAME: usize = 24;
 
 /// The subject of a quantity whose name is no expression.
 const QUANTITY: &str = "quantity";
+
+/// Words before a letter of which it is said where it lies.
+const FILLERS: [&str; 8] = ["for", "all", "any", "every", "each", "an", "arbitrary", "some"];
 
 /// Words that make the opposite of what they stand before.
 const DENIALS: [&str; 5] = ["not", "no", "never", "without", "except"];
@@ -47,6 +50,12 @@ impl AnswerReader<'_, '_, '_> {
         let (links, mut parts) = self.sides(&span);
         let is_equality =
             |link: &Link| matches!(link, Link::Relation(Relation::Equal) | Link::Approx);
+        if links.as_slice() == [Link::Relation(Relation::NotEqual)]
+            && self.setting.plus_minus.is_none()
+            && self.has(&parts[1], super::is_plus_minus)
+        {
+            return self.all_but_both(&parts[0], &parts[1]);
+        }
         if !links.iter().all(is_equality) {
             let chain = self.chain_of(&links, &parts)?;
             return Ok(answer_of(AnswerForm::Inequality(chain)));
@@ -78,8 +87,23 @@ impl AnswerReader<'_, '_, '_> {
         (links, parts)
     }
 
+    /// Reads `x \ne \pm 2`: all numbers but two.
+    fn all_but_both(&mut self, left: &LexemeRange, right: &LexemeRange) -> ParseResult<Answer> {
+        let subject = self.subject(left)?.ok_or(Unread::NotMaths)?;
+        let AnswerForm::List(both) = self.value(right.clone())? else {
+            return Err(Unread::NotMaths);
+        };
+        let both = Box::new(Region::Points(points(both)?));
+        let form = AnswerForm::Region(Region::Difference(Box::new(Region::Reals), both));
+        Ok(Answer { subjects: vec![subject], ..answer_of(form) })
+    }
+
     fn membership(&mut self, left: LexemeRange, right: LexemeRange) -> ParseResult<Answer> {
-        let subject = self.subject(&left)?.ok_or(Unread::NotMaths)?;
+        // "an arbitrary k"
+        let is_filler =
+            |at: &usize| self.token(*at).word().is_some_and(|word| FILLERS.contains(&word));
+        let start = left.clone().find(|at| !is_filler(at)).unwrap_or(left.start);
+        let subject = self.subject(&(start..left.end))?.ok_or(Unread::NotMaths)?;
         let form = self.value(right)?;
         let form = as_region(form)?;
         Ok(Answer { subjects: vec![subject], ..answer_of(form) })
@@ -299,6 +323,14 @@ impl AnswerReader<'_, '_, '_> {
                     && order.mate + 1 == group.mate
                     && argument.token == Token::Close(Bracket::Round)
                     && argument.mate == group.mate + 1);
+        // `\mathcal L\{\cos 2t\}`
+        if let [name, open, ..] = self.slice(span)
+            && name.token.word().is_some_and(|name| name.len() == 1)
+            && open.token == Token::Open(Bracket::Brace)
+            && open.mate + 1 == span.end
+        {
+            return Ok(Some(Subject::Text(QUANTITY.to_owned())));
+        }
         // What can be computed is no mere name.
         if !is_derivative && self.try_expression(span)?.is_some() {
             return Ok(None);

@@ -78,9 +78,13 @@ impl Reader<'_> {
             let is_label = text.len() == 1 && ("A"..="H").contains(&text);
             is_label.then(|| sentence[at].span.clone())
         };
+        // "B and D are false", "B and D are not"
         let are_false = |at: usize| {
             let said = sentence[at..].iter().take_while(|piece| piece.kind == PieceKind::Word);
-            said.take(2).any(|piece| self.is_word(Some(piece), &["false", "wrong", "incorrect"]))
+            said.take(2).any(|piece| {
+                self.is_word(Some(piece), &["false", "wrong", "incorrect"])
+                    || self.is_word(Some(piece), &words::DENYING)
+            })
         };
         let (mut last, mut run): (Vec<Range<usize>>, Vec<Range<usize>>) = (Vec::new(), Vec::new());
         let mut is_denied = false;

@@ -1,7 +1,7 @@
 //! Sentences that answer nothing: checks, asides, cases that are tried, approximations.
 
 use super::pieces::{Piece, PieceKind};
-use super::{Reader, is_display, words};
+use super::{Reader, Statement, is_display, words};
 
 impl Reader<'_> {
     /// Returns the sentences that check nothing and give no example of the one before them; where there are none,
@@ -15,6 +15,12 @@ impl Reader<'_> {
         let is_kept = |at: &usize| !self.is_check(stated[*at]) && !is_example(*at);
         let others: Vec<_> = (0..stated.len()).filter(is_kept).map(|at| stated[at]).collect();
         if others.is_empty() { stated.to_vec() } else { others }
+    }
+
+    /// Returns whether the words of a statement say that nothing is such, so that no value before it answers.
+    pub(super) fn says_none(&self, statement: &Statement) -> bool {
+        let predicate = statement.predicate.as_ref();
+        predicate.is_some_and(|span| maths::says_none(&self.text[span.clone()]))
     }
 
     /// Returns whether a sentence checks the answer or addresses the reader.

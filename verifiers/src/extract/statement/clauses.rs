@@ -259,8 +259,9 @@ impl Reader<'_> {
                 || self.is_word(piece, &["but"]) && self.is_word(next, &["not"]);
             return Some((if is_contrast { Rank::Remark } else { Rank::Statement }, at));
         }
-        let joins =
-            self.is_word(before(at), &["or"]) && self.is_word(piece, &["when", "if", "where"]);
+        let joins = self.is_word(before(at), &["or"])
+            && self.is_word(piece, &["when", "if", "where"])
+            || self.is_word(before(at), &["and", "or"]) && self.is_word(piece, &["on", "at"]);
         if !has_value || joins {
             return None;
         }
@@ -450,7 +451,7 @@ impl Reader<'_> {
         let verb = sentence.get(at);
         let next = sentence.get(at + 1);
         let has_value = next.is_some_and(Piece::is_value);
-        self.is_word(verb, &["simplifies", "means", "equals", "reduces"])
+        self.is_word(verb, &["simplifies", "means", "equals", "reduces", "rounds"])
             || self.is_word(verb, &["is", "are"]) && has_value
             || self.is_word(verb, &["is"]) && self.is_word(next, &["equal"])
     }

@@ -118,10 +118,11 @@ impl Reader<'_> {
         Some(trim::clean(self.text, found))
     }
 
-    /// Returns "1 in 6", "three out of ten" of a sentence that speaks of a chance.
+    /// Returns "1 in 6", "three out of ten" of a sentence that speaks of a chance, and the number that another counts
+    /// before it lists.
     pub(super) fn chance(&self, sentence: &[Piece]) -> Option<Range<usize>> {
         if !sentence.iter().any(|piece| self.is_word(Some(piece), &words::CHANCE)) {
-            return None;
+            return self.counted_namely(sentence);
         }
         let is_number = |piece: &Piece| {
             piece.kind == PieceKind::Number
@@ -137,6 +138,21 @@ impl Reader<'_> {
         let before = sentence[..joint].iter().rev().take_while(|piece| is_number(piece)).count();
         (is_out == is_of && count > 0 && before > 0)
             .then(|| sentence[joint - before].span.start..sentence[from + count - 1].span.end)
+    }
+
+    /// Returns the number in words of "there are exactly two real roots, namely $1$ and $4$".
+    fn counted_namely(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+        /// Pieces from the verb to the number.
+        const MAX_PIECES: usize = 4;
+        let there = sentence.iter().position(|piece| self.is_word(Some(piece), &["there"]))?;
+        let is_verb = self.is_word(sentence.get(there + 1), &["are", "exist"]);
+        let rest = is_verb.then(|| &sentence[there + 2..])?;
+        let is_number = |piece: &Piece| self.word(piece).is_some_and(maths::is_number_word);
+        let number = rest.iter().take(MAX_PIECES).find(|piece| is_number(piece))?;
+        let lists = |piece: &Piece| {
+            self.is_word(Some(piece), &["namely"]) || piece.is_mark(':') || piece.is_mark('：')
+        };
+        rest.iter().any(lists).then(|| number.span.clone())
     }
 
     /// Returns whether a sentence says that what it lists is in order: "from smallest to largest", "in

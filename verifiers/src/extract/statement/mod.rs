@@ -112,9 +112,7 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
     let last_ones = stated.iter().rev().take(MAX_SENTENCES);
     let end = stated.last().and_then(|sentence| sentence.last()).map_or(0, |last| last.span.end);
     let mut is_found = false;
-    let verdict = last_ones
-        .clone()
-        .find_map(|sentence| reader.verdict(sentence).or_else(|| reader.lone_letter(sentence)));
+    let verdict = last_ones.clone().find_map(|sentence| reader.any_verdict(sentence));
     for (index, sentence) in last_ones.enumerate() {
         let clauses = reader.clauses(sentence);
         // Values of sentences before count where the last one has none of the gold answer's type.
@@ -163,6 +161,7 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
         }
         statement.is_ordered = reader.says_order(sentence);
         is_found = !statement.values.is_empty();
+        statement.is_rejection |= index == 0 && !is_found && reader.says_none(&statement);
         if statement.is_rejection {
             break;
         }
@@ -523,7 +522,8 @@ impl<'t> Reader<'t> {
                     joins = true;
                     at += self.joining_characters(piece) - 1;
                 }
-                PieceKind::Word if joins && self.is_word(Some(piece), &["when", "if", "where"]) => {
+                PieceKind::Word
+                    if joins && self.is_word(Some(piece), &["when", "if", "where", "on", "at"]) => {
                 }
                 PieceKind::Mark(',' | '，' | '、' | ';') => joins = true,
                 PieceKind::Mark('*' | '-' | '•' | '_') => {}

@@ -85,6 +85,10 @@ impl Reader<'_> {
         sentence: &[Piece],
         clauses: &[Clause<'_>],
     ) -> Option<Range<usize>> {
+        let known = self.hypothesis(sentence).or_else(|| self.quadrant(sentence));
+        if known.is_some() {
+            return known;
+        }
         let predicate = self.predicate(clauses);
         let is_whole = |bold: &Range<usize>| {
             // The letter of a choice is all that its sentence says.
@@ -149,6 +153,10 @@ impl Reader<'_> {
         let subject = &subject[head..];
         let marks = subject.iter().take_while(|piece| piece.is_mark('*')).count();
         let subject = &subject[if head > 0 { marks } else { 0 }..];
+        // "By symmetry the second player"
+        let article = subject.iter().rposition(|piece| self.is_word(Some(piece), &["the"]));
+        let opening = article.filter(|_| self.is_word(subject.first(), &["by", "hence", "from"]));
+        let subject = &subject[opening.unwrap_or(0)..];
         let apposition = subject.iter().position(|piece| piece.is_mark(','));
         let apposition = apposition.filter(|at| {
             let is_closed = subject.last().is_some_and(|last| last.is_mark(','));
@@ -250,6 +258,58 @@ impl Reader<'_> {
                 || first.is_some_and(superlative))
     }
 
+    /// Returns what a sentence says of the null hypothesis: "fail to reject $H_0$".
+    fn hypothesis(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+        /// Words between the denial and the verb.
+        const MAX_WORDS: usize = 3;
+        let verb = sentence.iter().rposition(|piece| self.is_word(Some(piece), &["reject"]))?;
+        let named = sentence[verb..].iter().position(|piece| {
+            let text = &self.text[piece.span.clone()];
+            self.is_word(Some(piece), &["hypothesis"]) || text.contains("H_0") || text.contains('₀')
+        })?;
+        let from = verb.saturating_sub(MAX_WORDS);
+        let denial = sentence[from..verb].iter().position(|piece| {
+            self.is_word(Some(piece), &["fail", "fails", "failed"])
+                || self.is_word(Some(piece), &words::DENYING)
+                || self.is_word(Some(piece), &["don't", "do"])
+        });
+        let start = denial.map_or(verb, |at| from + at);
+        Some(sentence[start].span.start..sentence[verb + named].span.end)
+    }
+
+    /// Returns the quadrant that a sentence names last: "Quadrant III", "the third quadrant".
+    fn quadrant(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+        const ORDINALS: [&str; 4] = ["first", "second", "third", "fourth"];
+        const NUMERALS: [&str; 8] = ["I", "II", "III", "IV", "1", "2", "3", "4"];
+        let at = sentence.iter().rposition(|piece| self.is_word(Some(piece), &["quadrant"]))?;
+        let before = at.checked_sub(1).map(|before| &sentence[before]);
+        if let Some(before) = before.filter(|word| self.is_word(Some(word), &ORDINALS)) {
+            return Some(before.span.start..sentence[at].span.end);
+        }
+        let numeral = sentence.get(at + 1)?;
+        let is_numeral = NUMERALS.contains(&self.text[numeral.span.clone()].trim_matches('$'));
+        is_numeral.then(|| sentence[at].span.start..numeral.span.end)
+    }
+
+    /// Returns the yes or no of a sentence, or the letter of a choice that is all of it.
+    pub(super) fn any_verdict(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+        let is_letter = || self.lone_letter(sentence);
+        self.verdict(sentence).or_else(is_letter).or_else(|| self.judged_statement(sentence))
+    }
+
+    /// Returns the word of "the statement is **false**".
+    fn judged_statement(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+        const NOUNS: [&str; 6] =
+            ["statement", "claim", "assertion", "proposition", "conjecture", "inequality"];
+        let last = sentence.iter().rfind(|piece| !piece.is_mark('*'))?;
+        let is_truth = self.is_word(Some(last), &["true", "false"]);
+        let names = |piece: &Piece| self.is_word(Some(piece), &NOUNS);
+        let denies = |piece: &Piece| self.is_word(Some(piece), &words::DENYING);
+        let opens = self.is_word(sentence.first(), &words::OPENING);
+        (is_truth && !opens && sentence.iter().any(names) && !sentence.iter().any(denies))
+            .then(|| last.span.clone())
+    }
+
     /// Returns the letter of a choice that is all of a sentence in bold or brackets: "**D**.", "(D)".
     pub(super) fn lone_letter(&self, sentence: &[Piece]) -> Option<Range<usize>> {
         let is_mark = |piece: &&Piece| {
@@ -283,7 +343,13 @@ impl Reader<'_> {
     /// Returns the letter that is the subject of a clause with a verb of its own: "C broke the window".
     pub(super) fn lettered_subject(&self, clauses: &[Clause<'_>]) -> Option<Range<usize>> {
         let clause = clauses.iter().rfind(|clause| clause.rank == Rank::Statement)?;
-        let mut words = clause.pieces.iter().filter(|piece| !piece.is_mark('*'));
+        const NOUNS: [&str; 12] = [
+            "quantity", "column", "company", "plan", "machine", "train", "car", "city", "team",
+            "player", "graph", "sample",
+        ];
+        let mut words = clause.pieces.iter().filter(|piece| !piece.is_mark('*')).peekable();
+        // "quantity B is greater"
+        words.next_if(|noun| self.is_word(Some(noun), &NOUNS));
         let (letter, verb) = (words.next()?, words.next()?);
         let is_letter = self.word(letter).is_some_and(|text| {
             // "A" is an article.

@@ -203,8 +203,8 @@ pub(super) static COUNTING: WordList = WordList::new(&[
 
 /// Words that open a clause at the start of a statement, up to its first comma.
 pub(super) static OPENING: WordList = WordList::new(&[
-    "como", "denn", "poiché", "porque", "puisque", "weil", "perché", "assuming", "because", "by",
-    "for", "given", "had", "if", "setting", "since", "using", "when", "with",
+    "as", "como", "denn", "poiché", "porque", "puisque", "weil", "perché", "assuming", "because",
+    "by", "for", "given", "had", "if", "setting", "since", "using", "when", "with",
 ]);
 
 /// Words of a predicate that ranks its subject.
