@@ -86,10 +86,7 @@ pub(super) fn find_lines(text: &str, part: Range<usize>, out: &mut Vec<FoundAnsw
             continue;
         }
         let span = value(text, line.start + label_length, part.end);
-        // A solution of several lines, and no answer.
-        let rest = text[line.start + label_length..line.end].trim_matches(['*', ' ', '\r']);
-        let is_heading = rest.is_empty() && text[line.clone()].contains("解答");
-        if is_heading && !text[span.end..part.end].trim().is_empty() {
+        if heads_solution(text, line.start..line.start + label_length, part.end) {
             continue;
         }
         if span.is_empty() && label_length == line.len() && !text[line].contains([':', '：']) {
@@ -98,6 +95,16 @@ pub(super) fn find_lines(text: &str, part: Range<usize>, out: &mut Vec<FoundAnsw
         }
         out.push(FoundAnswer::new(span, Note::None));
     }
+}
+
+/// Returns whether `label` heads a solution of several lines, and no answer: `解答:` on a line of its own.
+fn heads_solution(text: &str, label: Range<usize>, limit: usize) -> bool {
+    if !text[label.clone()].contains("解答") {
+        return false;
+    }
+    let rest = text[label.end..limit].trim_start_matches(['*', ' ', '\r']);
+    let body = rest.strip_prefix('\n').map(str::trim);
+    body.is_some_and(|body| body.contains('\n'))
 }
 
 fn is_option_b(bytes: &[u8], line_start: usize) -> bool {
@@ -141,8 +148,11 @@ fn without_prefix<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
 /// Appends what follows "answer is", "answer:" and the like, up to the end of the sentence.
 pub(super) fn find_phrases(text: &str, part: Range<usize>, out: &mut Vec<FoundAnswer>) {
     let mut phrases = phrases::find_phrases(text, &part).into_iter().peekable();
-    while let Some((_, from)) = phrases.next() {
+    while let Some((start, from)) = phrases.next() {
         let limit = phrases.peek().map_or(part.end, |next| next.0);
+        if heads_solution(text, start..from, limit) {
+            continue;
+        }
         let line = value(text, from, limit);
         let sentence = line.start..sentence_end(text, line);
         let value = phrases::without_last_verb(&text[sentence.clone()]);

@@ -37,6 +37,11 @@ impl Math {
                     return if is_right(&by_name) { by_name } else { judged };
                 }
             }
+            if let Some(value) = question.named_reading(&readings[..own.min(readings.len())]) {
+                let candidate = self.read_candidate(value, ws);
+                let by_name = self.asked(gold, &candidate, claim, ws);
+                return if is_right(&by_name) { by_name } else { judged };
+            }
             return judged;
         };
         let name = format!("{}=", bare(symbol));

@@ -75,6 +75,43 @@ impl Question<'_> {
         own == other && free != 0 && free & self.letters() == 0 && self.asks_family()
     }
 
+    /// Returns the only value among `readings` whose name is a word that the question has: `\operatorname{rank}(A) =
+    /// 2` after "Find the rank".
+    pub(super) fn named_reading<'t>(&self, readings: &[Vec<&'t str>]) -> Option<&'t str> {
+        const COMMANDS: [&str; 12] = [
+            "frac",
+            "dfrac",
+            "left",
+            "right",
+            "text",
+            "operatorname",
+            "mathrm",
+            "mathbf",
+            "sqrt",
+            "sum",
+            "int",
+            "lim",
+        ];
+        let is_named = |text: &str| {
+            let Some((name, _)) = text.split_once('=') else {
+                return false;
+            };
+            let words = name.split(|c: char| !c.is_ascii_alphabetic());
+            let mut words = words.filter(|word| word.len() > 3 && !COMMANDS.contains(word));
+            words.any(|word| self.has_word(&word.to_ascii_lowercase()))
+        };
+        let mut named = readings.iter().filter_map(|reading| match reading.as_slice() {
+            [only] if is_named(only) => Some(*only),
+            _ => None,
+        });
+        let only = named.next()?;
+        named.next().is_none().then_some(only)
+    }
+
+    fn has_word(&self, word: &str) -> bool {
+        self.lower().split(|c: char| !c.is_alphabetic()).any(|own| own == word)
+    }
+
     /// Whether both texts are digits of a base that the question asks for, letters among them, and not the same ones:
     /// `5B` is no product.
     pub(super) fn wants_other_numeral(&self, gold: &str, candidate: &str) -> bool {

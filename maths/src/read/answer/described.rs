@@ -4,7 +4,7 @@
 use dashu::integer::{IBig, UBig};
 use dashu::rational::RBig;
 
-use crate::answer::{Answer, AnswerForm, Region, Relation, Value};
+use crate::answer::{Answer, AnswerForm, Region, Relation, Subject, Value};
 use crate::read::parse::ParseResult;
 use crate::read::token::Token;
 
@@ -64,12 +64,11 @@ impl AnswerReader<'_, '_, '_> {
             form => vec![answer_of(form)],
         };
         // "except x = 2 and x = -2"
-        let is_shared = |member: &Answer| member.subjects == members[0].subjects;
-        let members: Vec<Answer> = if members.iter().all(is_shared) {
-            members.into_iter().map(|member| answer_of(member.form)).collect()
-        } else {
-            members
-        };
+        let members = members.into_iter().map(|member| match member.subjects.as_slice() {
+            [Subject::Expr(_)] => answer_of(member.form),
+            _ => member,
+        });
+        let members: Vec<Answer> = members.collect();
         let points = Box::new(Region::Points(points(members)?));
         let region = Region::Difference(Box::new(Region::Reals), points);
         Ok(Some(answer_of(AnswerForm::Region(region))))

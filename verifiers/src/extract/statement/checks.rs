@@ -1,7 +1,7 @@
 //! Sentences that answer nothing: checks, asides, cases that are tried, approximations.
 
 use super::pieces::{Piece, PieceKind};
-use super::{Reader, Statement, is_display, words};
+use super::{Reader, Statement, Words, is_display, words};
 
 impl Reader<'_> {
     /// Returns the sentences that check nothing and give no example of the one before them; where there are none,
@@ -74,20 +74,16 @@ impl Reader<'_> {
         /// Words up to the verb.
         const MAX_WORDS: usize = 6;
         let opening = sentence.iter().take_while(|piece| !piece.is_value());
-        let words: Vec<&Piece> = opening.filter(|piece| piece.kind == PieceKind::Word).collect();
-        let words = &words[..words.len().min(MAX_WORDS)];
-        let Some((first, rest)) = words.split_first() else {
-            return false;
-        };
+        let mut words = opening.filter(|piece| piece.kind == PieceKind::Word).take(MAX_WORDS);
+        let first = words.next();
         let verbs = ["check", "checks", "verify", "verifies", "verified", "checked", "confirm"];
-        let is_verb = |word: &&Piece| self.is_word(Some(word), &verbs);
-        let confirms = |word: &&Piece| self.is_word(Some(word), &["confirms", "verifies"]);
+        let says = if self.is_word(first, &["you", "one", "we", "it"]) {
+            words.any(|word| self.is_word(Some(word), &verbs))
+        } else {
+            words.take(2).any(|word| self.is_word(Some(word), &["confirms", "verifies"]))
+        };
         // "We check all cases, so the answer is 5" concludes.
-        let concludes = sentence.iter().any(|piece| self.is_word(Some(piece), &words::CONCLUDING));
-        let says = self.is_word(Some(first), &["you", "one", "we", "it"])
-            && rest.iter().any(is_verb)
-            || rest.iter().take(2).any(confirms);
-        says && !concludes
+        says && !sentence.iter().any(|piece| self.is_word(Some(piece), &words::CONCLUDING))
     }
 
     /// Returns whether a computation with a check mark is all that a sentence holds: "$2 \cdot 3 + 1 = 7$ ✓".
@@ -181,14 +177,9 @@ impl Reader<'_> {
 
     /// Returns whether a sentence gives an example of what the one before it states.
     pub(super) fn is_example(&self, sentence: &[Piece]) -> bool {
-        let said = sentence.iter().skip_while(|piece| piece.is_mark('*')).take(4);
-        let said: Vec<&Piece> = said.collect();
-        let is = |at: usize, words: &[&str]| {
-            said.get(at).is_some_and(|piece| {
-                self.word(piece)
-                    .is_some_and(|own| words.iter().any(|w| w.eq_ignore_ascii_case(own)))
-            })
-        };
+        let marks = sentence.iter().take_while(|piece| piece.is_mark('*')).count();
+        let said = &sentence[marks..];
+        let is = |at: usize, words: &dyn Words| self.is_word(said.get(at), words);
         let first = said.first().map_or("", |first| &self.text[first.span.start..]);
         is(0, &["for", "par", "por", "ad"])
             && is(1, &["example", "instance", "exemple", "ejemplo", "exemplo", "esempio"])

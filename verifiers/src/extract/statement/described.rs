@@ -10,9 +10,21 @@ use super::{Reader, words};
 const MAX_CHANCE: usize = 7;
 
 impl Reader<'_> {
+    /// Returns readings with the numbers that a sentence describes in words behind the first of them.
+    pub(super) fn with_region(
+        &self,
+        mut readings: Vec<Vec<Range<usize>>>,
+        sentence: &[Piece],
+    ) -> Vec<Vec<Range<usize>>> {
+        if let Some(region) = self.region_in_words(sentence) {
+            readings.insert(readings.len().min(1), vec![region]);
+        }
+        readings
+    }
+
     /// Returns the words of the last description of numbers by their order: "all real numbers less than
     /// 2", "$x$ is at least 4".
-    pub(super) fn region_in_words(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+    fn region_in_words(&self, sentence: &[Piece]) -> Option<Range<usize>> {
         let mut found = None;
         let mut at = 0;
         while at < sentence.len() {

@@ -197,6 +197,13 @@ impl Reader<'_> {
         let turns = rest.iter().any(|piece| {
             self.is_word(Some(piece), &words::CONCLUDING) || self.is_word(Some(piece), &TURNING)
         });
+        // "…, and the range is $(0, \infty)$"
+        let goes_on = rest[verb..].windows(2).any(|two| {
+            self.is_word(two.first(), &["is", "are", "equals"])
+                && two[1].is_value()
+                && !self.is_name(&two[1])
+        });
+        let turns = turns || goes_on;
         let ends = |at: usize| sentence[at].span.start..rest[nouns.max(1) - 1].span.end;
         (opens && nouns > 0 && rest[..verb].iter().all(is_subject) && !turns).then(|| ends(at))
     }

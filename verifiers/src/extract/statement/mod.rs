@@ -151,7 +151,7 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
         statement.values.splice(0..0, reader.chance(sentence).map(|span| vec![span]));
         statement.values = reader.with_amounts(statement.values, sentence);
         statement.values.extend(reader.headed(sentence).map(|span| vec![span]));
-        statement.values.extend(reader.region_in_words(sentence).map(|span| vec![span]));
+        statement.values = reader.with_region(statement.values, sentence);
         statement.values.extend(reader.parity_in_words(sentence).map(|span| vec![span]));
         statement.values.extend(reader.change_in_words(sentence).map(|span| vec![span]));
         statement.is_rejection = reader.rejection(sentence).0;
