@@ -39,7 +39,13 @@ impl Answer {
             let is_plain = |part: &Self| part.subjects.is_empty();
             let Self { subjects, form, notes } = member;
             if let AnswerForm::List(parts) = form {
-                if parts.iter().all(is_plain) {
+                // `y = 3 + 5k, k \in \mathbb{Z}` declares the letter of all members.
+                let declares = |part: &Self| {
+                    matches!(&part.form, AnswerForm::Region(Region::Integers | Region::Naturals))
+                };
+                if subjects.is_empty() && parts.iter().any(declares) {
+                    flat.extend(parts);
+                } else if parts.iter().all(is_plain) {
                     let with_subjects = |part| Self { subjects: subjects.clone(), ..part };
                     flat.extend(parts.into_iter().map(with_subjects));
                 } else {

@@ -112,7 +112,8 @@ pub fn says_no_solution(text: &str) -> bool {
     let lower = lower.trim().trim_end_matches(['.', '。', '।', '!', '！', '*', ' ']);
     // "no real number satisfies the equation"
     if lower.starts_with("no ") && lower.contains(" satisf") {
-        return true;
+        let compares = ["larger", "smaller", "greater", "bigger", "better", "other", "further"];
+        return !compares.iter().any(|word| word_end(lower, word).is_some());
     }
     let is_denied = DENIED.iter().any(|(denials, nouns)| {
         denials.iter().filter_map(|denial| word_end(lower, denial)).any(|end| {

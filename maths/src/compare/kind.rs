@@ -77,11 +77,11 @@ pub fn are_alike(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool 
         };
         declared::only_stated(ws, members).cloned()
     };
-    if let Some(only) = stated(candidate) {
-        let own = stated(gold);
-        if are_alike(own.as_ref().unwrap_or(gold), &only, ws) {
-            return true;
-        }
+    let (own, other) = (stated(gold), stated(candidate));
+    if (own.is_some() || other.is_some())
+        && are_alike(own.as_ref().unwrap_or(gold), other.as_ref().unwrap_or(candidate), ws)
+    {
+        return true;
     }
     let is_pair = |answer: &Answer| matches!(&answer.form, AnswerForm::Tuple(_, members) if members.len() == 2);
     let is_list_of = |answer: &Answer, is_such: fn(&Answer) -> bool| {

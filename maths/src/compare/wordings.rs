@@ -350,7 +350,8 @@ pub(super) fn meaning(words: &str) -> &str {
         let known = OPPOSITES.iter().find(|(word, _)| *word == denied);
         return known.map_or(words, |(_, opposite)| opposite);
     }
-    if words.contains("eject") && words.contains("hypothesis") {
+    let names_null = ["hypothesis", "h_0", "h0"].iter().any(|name| words.contains(name));
+    if names_null && words.contains("eject") && !words.contains("alternative") {
         let keeps = ["fail", "not ", "n't", "cannot", "can not", "insufficient"];
         let is_kept = keeps.iter().any(|word| words.contains(word));
         return if is_kept { "fail to reject" } else { "reject" };
@@ -390,8 +391,8 @@ fn names_nothing(words: &str) -> bool {
         "real",
     ];
     let mut said = words.split(' ').skip_while(|word| KINDS.contains(word)).peekable();
-    let is_kind_alone =
-        said.peek().is_none() && (words.ends_with("real") || words.ends_with("integer"));
+    let is_kind_alone = said.peek().is_none()
+        && ["real", "integer", "such"].iter().any(|kind| words.ends_with(kind));
     is_kind_alone || said.next().is_some_and(|word| NOUNS.contains(&word)) && said.next().is_none()
 }
 

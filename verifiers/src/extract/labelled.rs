@@ -103,8 +103,9 @@ fn heads_solution(text: &str, label: Range<usize>, limit: usize) -> bool {
         return false;
     }
     let rest = text[label.end..limit].trim_start_matches(['*', ' ', '\r']);
-    let body = rest.strip_prefix('\n').map(str::trim);
-    body.is_some_and(|body| body.contains('\n'))
+    let body = rest.strip_prefix('\n').map_or("", str::trim_start);
+    let goes_on = |at: usize| body[at..].contains(|c: char| !c.is_whitespace());
+    body.find('\n').is_some_and(goes_on)
 }
 
 fn is_option_b(bytes: &[u8], line_start: usize) -> bool {
@@ -251,13 +252,12 @@ fn value(text: &str, from: usize, limit: usize) -> Range<usize> {
     let marks = text[from..first].trim_end_matches(['*', '_']);
     let start = from + marks.len();
     let line = trim::space(text, line_from(bytes, start, limit));
-    // "There are exactly two such functions:"
+    // "There are exactly two such functions:" leads to the display after it.
     let leads = line.len() > 1 && text[line.clone()].ends_with([':', '：']);
-    let next = trim::space(text, line.end..limit);
-    let is_display = ["$$", "\\["].iter().any(|open| text[next.clone()].starts_with(open));
-    if leads && is_display {
-        return value(text, next.start, limit);
-    }
+    let after = if leads { text[line.end..limit].trim_start() } else { "" };
+    let is_display = after.starts_with("$$") || after.starts_with("\\[");
+    let from = limit - after.len();
+    let line = if is_display { trim::space(text, line_from(bytes, from, limit)) } else { line };
     let line = line.start..line.start + without_bold_end(&text[line]).len();
     for (open, shut) in [("\\[", "\\]"), ("$$", "$$")] {
         if text[line.clone()].starts_with(open) {

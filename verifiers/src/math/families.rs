@@ -5,8 +5,11 @@ use maths::{Answer, Comparer, Policy, Workspace};
 use super::Math;
 use super::question::{Question, letters};
 
-/// Words of languages other than English that ask for all solutions of a differential equation.
-const FAMILIES: [&str; 12] = [
+/// Words that ask for all solutions of a differential equation.
+const FAMILIES: [&str; 15] = [
+    "differential equation",
+    "general solution",
+    "all functions",
     "differentialgleichung",
     "allgemeine lösung",
     "équation différentielle",
@@ -72,7 +75,7 @@ impl Question<'_> {
         const CONSTANTS: &str = "A B C D K c k";
         let (own, other) = (letters(gold, 2), letters(candidate, 2));
         let free = own & other & letters(CONSTANTS, 1);
-        own == other && free != 0 && free & self.letters() == 0 && self.asks_family()
+        own == other && free != 0 && free & self.letters() == 0 && self.asks_curves()
     }
 
     /// Returns the only value among `readings` whose name is a word that the question has: `\operatorname{rank}(A) =
@@ -130,8 +133,10 @@ impl Question<'_> {
         own != other && bases.iter().any(|base| self.lower().contains(base))
     }
 
-    fn asks_family(&self) -> bool {
-        self.wants_family() || FAMILIES.iter().any(|words| self.lower().contains(words))
+    /// Whether the solutions of a differential equation are wanted; a constant of integers has its own values.
+    fn asks_curves(&self) -> bool {
+        let asks = FAMILIES.iter().any(|words| self.lower().contains(words));
+        asks && !self.lower().contains("integer")
     }
 
     /// Whether a vector is wanted whose length is free: an eigenvector, a direction, a normal.

@@ -162,7 +162,7 @@ impl<'a> Question<'a> {
     }
 
     /// Whether all members of a family are wanted, whose parameters may have any names.
-    pub(super) fn wants_family(&self) -> bool {
+    fn wants_family(&self) -> bool {
         self.says(&[
             "general solution",
             "all functions",

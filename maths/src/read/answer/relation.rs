@@ -20,7 +20,8 @@ const MAX_NAME: usize = 24;
 const QUANTITY: &str = "quantity";
 
 /// Words before a letter of which it is said where it lies.
-const FILLERS: [&str; 8] = ["for", "all", "any", "every", "each", "an", "arbitrary", "some"];
+const FILLERS: [&str; 10] =
+    ["for", "all", "any", "every", "each", "an", "arbitrary", "some", "where", "with"];
 
 /// Words that make the opposite of what they stand before.
 const DENIALS: [&str; 5] = ["not", "no", "never", "without", "except"];

@@ -430,8 +430,7 @@ impl AnswerReader<'_, '_, '_> {
             self.chain(domain)?;
             return Ok(value);
         }
-        if let Some(letters) = self.several_letters(domain)? {
-            let (at, letters) = letters;
+        if let Some((at, letters)) = self.several_letters(domain)? {
             let form = as_region(self.value(at + 1..domain.end)?)?;
             let declared = |letter| Answer {
                 subjects: vec![Subject::Expr(letter)],

@@ -300,8 +300,10 @@ impl Reader<'_> {
             [only, value, verb, ..]
                 if self.is_word(Some(only), &["only"])
                     && value.is_value()
-                    && self
-                        .is_word(Some(verb), &["has", "is", "works", "satisfies", "divides"]) =>
+                    && self.is_word(
+                        Some(verb),
+                        &["has", "is", "of", "works", "satisfies", "divides"],
+                    ) =>
             {
                 Some(super::trim::clean(self.text, value.span.clone()))
             }

@@ -204,8 +204,10 @@ impl Reader<'_> {
                 && !self.is_name(&two[1])
         });
         let turns = turns || goes_on;
-        let ends = |at: usize| sentence[at].span.start..rest[nouns.max(1) - 1].span.end;
-        (opens && nouns > 0 && rest[..verb].iter().all(is_subject) && !turns).then(|| ends(at))
+        let is_said = opens && nouns > 0 && rest[..verb].iter().all(is_subject) && !turns;
+        let span = sentence[at].span.start..rest[nouns.max(1) - 1].span.end;
+        // "No larger value satisfies it" leaves the value before it standing.
+        (is_said && maths::says_none(&self.text[span.clone()])).then_some(span)
     }
 
     /// Returns the Chinese predicate behind the last value: `奇函数` of "所以 $f(x)$ 是奇函数".

@@ -148,21 +148,7 @@ impl Reader<'_> {
         // "Therefore, Bob is the tallest."
         let commas = subject.iter().take_while(|piece| piece.is_mark(',')).count();
         let subject = &subject[commas..];
-        // "**Conclusion:** Alice, the first player, wins"
-        let head = subject.iter().rposition(|piece| piece.is_mark(':')).map_or(0, |at| at + 1);
-        let subject = &subject[head..];
-        let marks = subject.iter().take_while(|piece| piece.is_mark('*')).count();
-        let subject = &subject[if head > 0 { marks } else { 0 }..];
-        // "By symmetry the second player"
-        let article = subject.iter().rposition(|piece| self.is_word(Some(piece), &["the"]));
-        let opening = article.filter(|_| self.is_word(subject.first(), &["by", "hence", "from"]));
-        let subject = &subject[opening.unwrap_or(0)..];
-        let apposition = subject.iter().position(|piece| piece.is_mark(','));
-        let apposition = apposition.filter(|at| {
-            let is_closed = subject.last().is_some_and(|last| last.is_mark(','));
-            *at > 0 && is_closed && self.is_word(subject.get(at + 1), &["the", "a", "who", "our"])
-        });
-        let subject = &subject[..apposition.unwrap_or(subject.len())];
+        let subject = self.bare_subject(subject);
         let rest = &clause.pieces[first..];
         let denies = |pieces: &[Piece]| {
             pieces.iter().any(|piece| self.is_word(Some(piece), &["no", "neither"]))
@@ -178,14 +164,7 @@ impl Reader<'_> {
         let bracket = rest.iter().position(|piece| piece.is_mark('('));
         let bracket = bracket.filter(|at| *at > 0 && !goes_on);
         let rest = &rest[..bracket.unwrap_or(rest.len())];
-        // "false: take x = 0"
-        let verdict = rest.iter().position(|piece| !piece.is_mark('*'));
-        let verdict = verdict.filter(|at| self.is_word(rest.get(*at), &words::VERDICTS));
-        let stop = verdict.map_or(0, |at| {
-            let ends = |p: &Piece| matches!(p.kind, PieceKind::Mark(':' | ';' | ',' | '—' | '–'));
-            rest[at..].iter().take(4).position(ends).map_or(0, |length| at + length)
-        });
-        let rest = if stop > 0 { &rest[..stop] } else { rest };
+        let rest = self.without_grounds(rest);
         // "diverges by the divergence test": a reason only accompanies the verb.
         let adjunct =
             rest.iter().skip(1).position(|piece| self.is_word(Some(piece), &words::ADJOINING));
@@ -229,6 +208,36 @@ impl Reader<'_> {
         is_plain.then(|| trim::clean(self.text, start..end))
     }
 
+    /// Returns a subject without the head before it, its opening and its apposition: "**Conclusion:** Alice, the first
+    /// player, wins", "By symmetry the second player wins".
+    fn bare_subject<'p>(&self, subject: &'p [Piece]) -> &'p [Piece] {
+        let head = subject.iter().rposition(|piece| piece.is_mark(':')).map_or(0, |at| at + 1);
+        let subject = &subject[head..];
+        let marks = subject.iter().take_while(|piece| piece.is_mark('*')).count();
+        let subject = &subject[if head > 0 { marks } else { 0 }..];
+        // "By symmetry the second player"
+        let article = subject.iter().rposition(|piece| self.is_word(Some(piece), &["the"]));
+        let opening = article.filter(|_| self.is_word(subject.first(), &["by", "hence", "from"]));
+        let subject = &subject[opening.unwrap_or(0)..];
+        let apposition = subject.iter().position(|piece| piece.is_mark(','));
+        let apposition = apposition.filter(|at| {
+            let is_closed = subject.last().is_some_and(|last| last.is_mark(','));
+            *at > 0 && is_closed && self.is_word(subject.get(at + 1), &["the", "a", "who", "our"])
+        });
+        &subject[..apposition.unwrap_or(subject.len())]
+    }
+
+    /// Returns a predicate without what it is true or false for: "false: take x = 0".
+    fn without_grounds<'p>(&self, rest: &'p [Piece]) -> &'p [Piece] {
+        let verdict = rest.iter().position(|piece| !piece.is_mark('*'));
+        let verdict = verdict.filter(|at| self.is_word(rest.get(*at), &words::VERDICTS));
+        let stop = verdict.map_or(0, |at| {
+            let ends = |p: &Piece| matches!(p.kind, PieceKind::Mark(':' | ';' | ',' | '—' | '–'));
+            rest[at..].iter().take(4).position(ends).map_or(0, |length| at + length)
+        });
+        if stop > 0 { &rest[..stop] } else { rest }
+    }
+
     /// Returns the known words of another language that end a sentence: "no tiene solución".
     pub(super) fn foreign_wording(&self, sentence: &[Piece]) -> Option<Range<usize>> {
         let span = sentence.first()?.span.start..sentence.last()?.span.end;
@@ -260,16 +269,19 @@ impl Reader<'_> {
 
     /// Returns what a sentence says of the null hypothesis: "fail to reject $H_0$".
     fn hypothesis(&self, sentence: &[Piece]) -> Option<Range<usize>> {
-        /// Words between the denial and the verb.
-        const MAX_WORDS: usize = 3;
+        /// Pieces between the denial and the verb.
+        const MAX_WORDS: usize = 4;
         let verb = sentence.iter().rposition(|piece| self.is_word(Some(piece), &["reject"]))?;
         let named = sentence[verb..].iter().position(|piece| {
             let text = &self.text[piece.span.clone()];
             self.is_word(Some(piece), &["hypothesis"]) || text.contains("H_0") || text.contains('₀')
         })?;
-        let from = verb.saturating_sub(MAX_WORDS);
+        // "There is insufficient evidence to reject"
+        let evidence = sentence[..verb].iter().rposition(|p| self.is_word(Some(p), &["evidence"]));
+        let evidence = evidence.filter(|at| verb - at <= MAX_WORDS);
+        let from = evidence.unwrap_or(verb).saturating_sub(MAX_WORDS);
         let denial = sentence[from..verb].iter().position(|piece| {
-            self.is_word(Some(piece), &["fail", "fails", "failed"])
+            self.is_word(Some(piece), &["fail", "fails", "failed", "insufficient", "lack", "lacks"])
                 || self.is_word(Some(piece), &words::DENYING)
                 || self.is_word(Some(piece), &["don't", "do"])
         });
@@ -342,11 +354,11 @@ impl Reader<'_> {
 
     /// Returns the letter that is the subject of a clause with a verb of its own: "C broke the window".
     pub(super) fn lettered_subject(&self, clauses: &[Clause<'_>]) -> Option<Range<usize>> {
-        let clause = clauses.iter().rfind(|clause| clause.rank == Rank::Statement)?;
         const NOUNS: [&str; 12] = [
             "quantity", "column", "company", "plan", "machine", "train", "car", "city", "team",
             "player", "graph", "sample",
         ];
+        let clause = clauses.iter().rfind(|clause| clause.rank == Rank::Statement)?;
         let mut words = clause.pieces.iter().filter(|piece| !piece.is_mark('*')).peekable();
         // "quantity B is greater"
         words.next_if(|noun| self.is_word(Some(noun), &NOUNS));
