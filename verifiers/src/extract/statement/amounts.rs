@@ -81,10 +81,12 @@ impl Reader<'_> {
         // "B and D are false", "B and D are not"
         let are_false = |at: usize| {
             let said = sentence[at..].iter().take_while(|piece| piece.kind == PieceKind::Word);
-            said.take(2).any(|piece| {
-                self.is_word(Some(piece), &["false", "wrong", "incorrect"])
-                    || self.is_word(Some(piece), &words::DENYING)
-            })
+            let is_denied = self.is_word(sentence.get(at), &["are", "is", "do"])
+                && self.is_word(sentence.get(at + 1), &words::DENYING);
+            is_denied
+                || said
+                    .take(2)
+                    .any(|piece| self.is_word(Some(piece), &["false", "wrong", "incorrect"]))
         };
         let (mut last, mut run): (Vec<Range<usize>>, Vec<Range<usize>>) = (Vec::new(), Vec::new());
         let mut is_denied = false;
