@@ -212,7 +212,7 @@ fn sentence_around(text: &str, line: Range<usize>, core: &Range<usize>) -> Range
 
 /// Returns the part of `line` around `core` on its side of a bold result: of `50 − 22 = **28**`.
 fn within_bold(text: &str, line: Range<usize>, core: &Range<usize>) -> Range<usize> {
-    if memchr::memchr(b'*', text[line.clone()].as_bytes()).is_none() {
+    if memchr::memchr(b'*', &text.as_bytes()[line.clone()]).is_none() {
         return line.start..line.end.max(core.end);
     }
     let opens = |at: &usize| text[line.start..*at].trim_end().ends_with('=');
@@ -225,9 +225,9 @@ fn within_bold(text: &str, line: Range<usize>, core: &Range<usize>) -> Range<usi
 }
 
 fn line_around(text: &str, part: &Range<usize>, token: &Range<usize>) -> Range<usize> {
-    let start = memchr::memrchr(b'\n', text[part.start..token.start].as_bytes());
+    let start = memchr::memrchr(b'\n', &text.as_bytes()[part.start..token.start]);
     let start = start.map_or(part.start, |length| part.start + length + 1);
-    let length = memchr::memchr(b'\n', text[token.end..part.end].as_bytes());
+    let length = memchr::memchr(b'\n', &text.as_bytes()[token.end..part.end]);
     start..length.map_or(part.end, |length| token.end + length)
 }
 

@@ -172,7 +172,9 @@ impl<'t> AnswerReader<'t, '_, '_> {
         if let Some(answer) = self.chance(span)? {
             return Ok(Some(answer));
         }
-        if let Some(answer) = self.region_in_words(span)? {
+        // Letters alone describe no region.
+        let has_words = self.has(span, |token| token.word().is_some_and(|word| word.len() > 1));
+        if has_words && let Some(answer) = self.region_in_words(span)? {
             return Ok(Some(answer));
         }
         self.named_parts(span)

@@ -82,10 +82,6 @@ impl Said {
 impl AnswerReader<'_, '_, '_> {
     /// Reads the numbers that words describe by their order: below, above or between others.
     pub(super) fn region_in_words(&mut self, span: &LexemeRange) -> ParseResult<Option<Answer>> {
-        // Letters alone describe nothing.
-        if !self.has(span, |token| token.word().is_some_and(|word| word.len() > 1)) {
-            return Ok(None);
-        }
         let mut said = Said::default();
         let mut at = span.start;
         while at < span.end {
