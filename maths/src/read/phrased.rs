@@ -139,10 +139,10 @@ fn amount_of_substance(text: &str) -> Option<String> {
             None => word.push(c.to_ascii_lowercase()),
         }
     }
-    Some(format!("{number} {unit} of {word}"))
+    Some(format!("{} {unit} of {word}", number.trim_end()))
 }
 
-/// Returns words about `H_0` with the null hypothesis in its place: "reject H_0".
+/// Returns words about `H_0` with the null hypothesis in its place: to reject it, or not.
 fn null_hypothesis(text: &str) -> Option<String> {
     let text = text.replace(['$', '}'], "").replace("\\text{", "").replace('{', "");
     let name = ["H_0", "H₀", "H0"].into_iter().find(|name| text.contains(name))?;

@@ -557,7 +557,7 @@ fn of_object(object: &Map<String, Json>) -> Result<(Vec<&str>, Option<AnswerType
 
 impl Verifier for Math {
     fn id(&self) -> VerifierId {
-        VerifierId { name: "math", revision: 6 }
+        VerifierId { name: "math", revision: 7 }
     }
 
     fn verify(&self, claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Verdict, VerifyError> {

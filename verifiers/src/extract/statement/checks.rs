@@ -51,7 +51,11 @@ impl Reader<'_> {
         let is_beyond = self.is_word(first, &["the"])
             && self.is_word(second, &["next"])
             && sentence.iter().any(|piece| self.is_word(Some(piece), &["would"]));
+        // "No larger value satisfies it."
+        let compares = ["larger", "smaller", "greater", "bigger", "better", "other", "further"];
+        let is_bound = self.is_word(first, &["no"]) && self.is_word(second, &compares);
         is_beyond
+            || is_bound
             || self.is_way_back(first, sentence)
             || self.is_word(first, &["en"]) && self.is_word(second, &["effet", "efecto"])
             || self.is_word(first, &["this", "which", "it"])

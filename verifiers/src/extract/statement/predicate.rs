@@ -267,7 +267,7 @@ impl Reader<'_> {
                 || first.is_some_and(superlative))
     }
 
-    /// Returns what a sentence says of the null hypothesis: "fail to reject $H_0$".
+    /// Returns what a sentence says of the null hypothesis: "fail to reject the null hypothesis".
     fn hypothesis(&self, sentence: &[Piece]) -> Option<Range<usize>> {
         /// Pieces between the denial and the verb.
         const MAX_WORDS: usize = 4;
