@@ -151,7 +151,7 @@ fn null_hypothesis(text: &str) -> Option<String> {
     let words = text.replace(name, if has_name { "" } else { "the null hypothesis" });
     let words = words.replace("()", "");
     (is_verdict && words.chars().all(|c| c.is_alphabetic() || " .,'’-".contains(c)))
-        .then(|| words.trim().to_owned())
+        .then(|| words.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 #[cfg(test)]
