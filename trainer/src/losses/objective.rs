@@ -58,6 +58,12 @@ impl Objective {
         Ok(())
     }
 
+    /// Whether it corrects for tokens that older weights sampled: in the policy loss, or by a
+    /// correction.
+    pub fn corrects(&self) -> bool {
+        self.policy.corrects() || self.correction.is_some()
+    }
+
     /// The aggregation of token losses.
     pub fn aggregation(&self) -> Aggregation {
         self.aggregation.unwrap_or_else(|| self.policy.aggregation())

@@ -94,7 +94,10 @@ impl Policy {
         let mut outputs = vec![Vec::new(); sequences.len()];
         let micros = micro_batches(sequences, packing)?;
         let read = |micro| Ok(self.forward(micro, false)?.1);
-        for wave in micros.chunks(self.workers.count()) {
+        let mut rest = &micros[..];
+        while !rest.is_empty() {
+            let (wave, later) = rest.split_at(self.workers.count().min(rest.len()));
+            rest = later;
             let read: Vec<Result<Vec<Output>>> = self.workers.map(wave.iter().collect(), read);
             for (micro, read) in wave.iter().zip(read) {
                 scatter(micro, read?, &mut outputs);
@@ -127,7 +130,10 @@ impl Policy {
             gradients.backward += begin.elapsed().as_secs_f64();
             return Ok(());
         }
-        for wave in micros.chunks(self.workers.count()) {
+        let mut rest = &micros[..];
+        while !rest.is_empty() {
+            let (wave, later) = rest.split_at(self.workers.count().min(rest.len()));
+            rest = later;
             self.wave(wave, gradients, &mut loss)?;
         }
         Ok(())

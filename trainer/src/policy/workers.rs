@@ -4,6 +4,9 @@
 //! parameters trains 1.2 times as fast as on one. Two micro-batches at once, each with kernels on
 //! threads of its own, use both.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::error::{Result, TrainError};
@@ -16,6 +19,18 @@ const STACK_BYTES: usize = 64 << 20;
 pub struct Workers {
     /// Empty: the caller is the only worker, on its own threads.
     pools: Vec<ThreadPool>,
+    /// Workers that leave their core to others.
+    lent: Arc<AtomicUsize>,
+}
+
+/// The core of one worker, lent until this is dropped.
+#[derive(Debug)]
+pub struct LentWorker(Arc<AtomicUsize>);
+
+impl Drop for LentWorker {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Workers {
@@ -34,12 +49,19 @@ impl Workers {
         };
         let pools: std::result::Result<_, _> = (0..count).map(|_| pool()).collect();
         let refused = |error| TrainError::Invalid(format!("no threads for workers: {error}"));
-        Ok(Workers { pools: pools.map_err(refused)? })
+        Ok(Workers { pools: pools.map_err(refused)?, lent: Arc::default() })
     }
 
-    /// Number of micro-batches computed at once.
+    /// Number of micro-batches computed at once, which may change while workers are lent.
     pub fn count(&self) -> usize {
-        self.pools.len().max(1)
+        self.pools.len().saturating_sub(self.lent.load(Ordering::Relaxed)).max(1)
+    }
+
+    /// Leaves the core of a worker to another thread, which would else have less than a core beside as
+    /// many workers as cores, and be waited for at the end.
+    pub(super) fn lend(&self) -> LentWorker {
+        self.lent.fetch_add(1, Ordering::Relaxed);
+        LentWorker(self.lent.clone())
     }
 
     /// Runs every item, the first on the first worker and so on; returns the results in the order
@@ -49,7 +71,9 @@ impl Workers {
         items: Vec<T>,
         run: impl Fn(T) -> R + Sync,
     ) -> Vec<R> {
-        if items.len() < 2 || self.pools.is_empty() {
+        // One item has the caller's threads, unless those are lent.
+        let alone = items.len() < 2 && self.lent.load(Ordering::Relaxed) == 0;
+        if alone || self.pools.is_empty() {
             return items.into_iter().map(run).collect();
         }
         let run = &run;
@@ -78,6 +102,17 @@ mod tests {
             let squares = workers.map((0..7).collect(), |n: u32| n * n);
             assert_eq!(squares, [0, 1, 4, 9, 16, 25, 36]);
         }
+    }
+
+    #[test]
+    fn lent_workers_come_back() {
+        let workers = Workers::new(2).expect("threads");
+        let first = workers.lend();
+        let second = workers.lend();
+        assert_eq!(workers.count(), 1, "one is left");
+        assert_eq!(workers.map(vec![3], |n: u32| n + 1), [4]);
+        drop((first, second));
+        assert_eq!(workers.count(), 2);
     }
 
     #[test]

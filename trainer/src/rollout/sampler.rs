@@ -44,8 +44,10 @@ pub struct SampleRequest {
     pub prompt: Arc<[u32]>,
     /// The adapter that is sampled; `None` is the model itself.
     pub adapter: Option<Arc<str>>,
-    /// Seeds the draws of this response together with [`RolloutParams::seed`].
+    /// Seeds the draws of this response together with the seed.
     pub stream: u64,
+    /// The seed; `None` is [`RolloutParams::seed`].
+    pub seed: Option<u64>,
     /// Tokens of this response that were sampled before it was interrupted.
     pub partial: Vec<Token>,
     /// Number of tokens, `partial` included, after which it is interrupted; `None` samples to its
@@ -58,7 +60,8 @@ pub struct SampleRequest {
 impl SampleRequest {
     /// Requests a response from its first token.
     pub fn new(prompt: Arc<[u32]>, adapter: Option<Arc<str>>, stream: u64) -> SampleRequest {
-        SampleRequest { prompt, adapter, stream, partial: Vec::new(), most: None, stop: None }
+        let partial = Vec::new();
+        SampleRequest { prompt, adapter, stream, seed: None, partial, most: None, stop: None }
     }
 
     /// The part of the response that was sampled before.
@@ -74,7 +77,7 @@ impl SampleRequest {
 /// Parameters of sampling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RolloutParams {
-    /// Seeds all draws, together with the stream of a request.
+    /// Seeds the draws of requests without a seed, together with the stream of each.
     pub seed: u64,
     /// Maximum tokens of a response.
     pub max_tokens: usize,
@@ -280,7 +283,7 @@ impl Sampler {
                 top_k: params.draws.top_k,
                 min_p: params.draws.min_p,
                 tempered_logprobs: params.draws.logit_scale().is_some(),
-                seed: params.seed,
+                seed: request.seed.unwrap_or(params.seed),
                 stream: request.stream,
                 stop_token_ids: self.encoder.stops().into(),
                 stop: request.stop.clone(),

@@ -1,3 +1,4 @@
+mod asynchronous;
 mod auxiliary;
 mod loops;
 mod preferences;

@@ -10,8 +10,8 @@ use super::config::{CompareSection, PolicyGradientConfig};
 use super::group_source::{GroupSource, NewGroups};
 use super::hook::Hook;
 use super::hooks::{
-    CompareRewards, CrlHook, FiltrationHook, GuardHook, PartialRollouts, SampledAhead,
-    SelfRewardTrust, SparkHook, TranscriptHook, UrpoHook, monitor,
+    Asynchronous, CompareRewards, CrlHook, FiltrationHook, GuardHook, PartialRollouts,
+    SampledAhead, SelfRewardTrust, SparkHook, TranscriptHook, UrpoHook, monitor,
 };
 use super::problem_values::ProblemValues;
 use super::prompts::Prompts;
@@ -92,10 +92,13 @@ impl PolicyGradient {
         if let Some(section) = &config.spark {
             hooks.push(Box::new(SparkHook::new(section, config.prompts)?));
         }
-        let source: Box<dyn GroupSource> = match (config.partial, config.sample_ahead) {
-            (Some(section), _) => Box::new(PartialRollouts::new(section, config.prompts)?),
-            (None, Some(steps)) => Box::new(SampledAhead::new(steps)),
-            (None, None) => Box::new(NewGroups),
+        let asynchronous = config.asynchronous.filter(|own| own.max_staleness > 0);
+        let source: Box<dyn GroupSource> = match (asynchronous, config.partial, config.sample_ahead)
+        {
+            (Some(section), _, _) => Box::new(Asynchronous::new(section)),
+            (None, Some(section), _) => Box::new(PartialRollouts::new(section, config.prompts)?),
+            (None, None, Some(steps)) => Box::new(SampledAhead::new(steps)),
+            (None, None, None) => Box::new(NewGroups),
         };
         Ok(PolicyGradient {
             prompts: Prompts::new(config.curriculum.clone(), rows.problems, seed)?,

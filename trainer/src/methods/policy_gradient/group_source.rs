@@ -27,6 +27,12 @@ pub(super) trait GroupSource: Debug + Send {
         Ok(())
     }
 
+    /// Waits for what is sampled beside the update and returns the seconds of waiting; runs before
+    /// the weights change.
+    fn before_update(&mut self) -> Result<f64> {
+        Ok(0.0)
+    }
+
     /// Runs after a step of the optimiser.
     fn after_update(&mut self) {}
 

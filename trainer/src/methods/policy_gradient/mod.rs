@@ -22,11 +22,12 @@ mod update_batch;
 
 pub use auxiliary::{AuxiliarySpec, AuxiliaryStart};
 pub use config::{
-    AlongGroup, AlongTraining, CompareSection, CrlSection, Filter, FilterOver, FiltrationSection,
-    GuardSection, ImplicitSection, JudgeUpdate, MonitorSection, Overlong, OwnValue, PairReward,
-    PartialSection, PolicyGradientConfig, ProgressSection, RoundReference, RoundSection,
-    RoundWeights, SamplingSection, ScaffoldSection, SharedValue, SparkSection, StepModelSection,
-    StepSplit, Teach, TokenRewardSection, TrajectoryScore, UrpoSection, ValueSection,
+    AlongGroup, AlongTraining, AsynchronousSection, CompareSection, CrlSection, Filter, FilterOver,
+    FiltrationSection, GuardSection, ImplicitSection, JudgeUpdate, MonitorSection, Overlong,
+    OwnValue, PairReward, PartialSection, PolicyGradientConfig, ProgressSection, RoundReference,
+    RoundSection, RoundWeights, SamplingSection, ScaffoldSection, SharedValue, SparkSection,
+    StepModelSection, StepSplit, Teach, TokenRewardSection, TrajectoryScore, UrpoSection,
+    ValueSection,
 };
 pub(crate) use majority_vote::SCORER as MAJORITY_VOTE;
 pub use state::PolicyGradientState;

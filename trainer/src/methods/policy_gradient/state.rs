@@ -32,7 +32,7 @@ pub struct PolicyGradientState {
     pub(super) urpo: Option<UrpoState>,
     #[serde(rename = "ahead")]
     pub(super) partial_rollouts: Option<PartialRolloutsState>,
-    /// Groups that later steps train on, of `sample_ahead`.
+    /// Groups that later steps train on, of `sample_ahead` and `asynchronous`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) sampled_ahead: Vec<StoredGroup>,
     #[serde(rename = "gap")]

@@ -76,8 +76,7 @@ impl PolicyGradient {
         self.call_hooks(step, &mut metrics, |hook, cx| hook.after_scoring(cx, &mut data))?;
 
         // Advantages, loss and step of the optimiser.
-        let auxiliary = &mut self.auxiliary;
-        metrics.extend("", &update(&self.config, step, &data.batch, auxiliary, apply)?);
+        self.update(step, &data.batch, apply, &mut metrics)?;
         self.source.after_update();
         self.prompts.learn((&self.rollouts.sampler, step), &data.groups, &mut metrics)?;
         self.no_progress.observe(&data.counts)?;
@@ -85,6 +84,30 @@ impl PolicyGradient {
         self.call_hooks(step, &mut metrics, |hook, cx| hook.after_update(cx, apply))?;
         self.replay_buffer.observe(&data.verified);
         Ok(metrics)
+    }
+
+    /// Updates the weights, which stay as they are until nothing is sampled by them any more.
+    fn update(
+        &mut self,
+        step: &StepContext<'_>,
+        batch: &UpdateBatch,
+        apply: &mut Apply<'_>,
+        metrics: &mut Metrics,
+    ) -> Result<()> {
+        let (auxiliary, source) = (&mut self.auxiliary, &mut self.source);
+        let mut waited = 0.0;
+        let mut apply = |gradients: &mut Gradients| {
+            waited += source.before_update()?;
+            apply(gradients)
+        };
+        metrics.extend("", &update(&self.config, step, batch, auxiliary, &mut apply)?);
+        if waited > 0.0 {
+            metrics.add("time/optimiser", -waited);
+        }
+        // Without a step of the optimiser nothing was waited for yet.
+        waited += self.source.before_update()?;
+        metrics.add("time/rollout", waited);
+        Ok(())
     }
 
     /// Samples and scores until enough groups are worth training on: once, unless the run asks for

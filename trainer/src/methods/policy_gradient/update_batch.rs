@@ -1,6 +1,7 @@
 //! The batch of one optimiser step: scored groups, packed into the tokens that a loss is computed
 //! on.
 
+use base::stats::mean;
 use models::Output;
 
 use super::auxiliary::Judged;
@@ -41,8 +42,8 @@ pub(super) struct TokenBatch {
     /// Log-probabilities under the weights that sampled the tokens.
     rollout_logprobs: Vec<f64>,
     /// Log-probabilities under the weights at the beginning of the step, the denominators of
-    /// ratios.
-    old_logprobs: Vec<f64>,
+    /// ratios; `None` if they are those that the only epoch computes anyway.
+    old_logprobs: Option<Vec<f64>>,
     /// Whether the current weights sampled the token from this prompt.
     on_policy: Vec<bool>,
     /// Whether the token was sampled from another prompt: one with a scaffold.
@@ -79,8 +80,8 @@ impl EpochLoss {
 
 impl TokenBatch {
     /// Packs groups with their advantages. Old log-probabilities are those of sampling; if some
-    /// tokens are off-policy, all are recomputed once with the current weights, unless the run
-    /// samples ahead. `None` if nothing is left to train on.
+    /// tokens are off-policy, all are those of the current weights, unless the run samples ahead.
+    /// `None` if nothing is left to train on.
     pub(super) fn new(
         config: &PolicyGradientConfig,
         step: &StepContext<'_>,
@@ -90,7 +91,8 @@ impl TokenBatch {
     ) -> Result<Option<TokenBatch>> {
         let mut batch = TokenBatch::pack(config, step, (groups, judged), advantages)?;
         metrics.set("tokens", batch.mask.len() as f64);
-        if config.partial.is_some() || config.sample_ahead.is_some() {
+        if config.has_waiting() {
+            report_ages(step, groups, metrics);
             let stale = groups
                 .iter()
                 .flat_map(|scored| &scored.group.rollouts)
@@ -104,18 +106,22 @@ impl TokenBatch {
             return Ok(None);
         }
         let by_sampler = batch.on_policy.iter().all(|on_policy| *on_policy);
-        batch.old_logprobs = if by_sampler || config.sample_ahead.is_some() {
+        let m2po = match config.objective.correction {
+            Some(Correction::M2po(m2po)) => Some(m2po),
+            Some(_) | None => None,
+        };
+        let old = if by_sampler || config.sample_ahead.is_some() {
             batch.rollout_logprobs.clone()
+        } else if config.epochs == 1 && m2po.is_none() {
+            return Ok(Some(batch));
         } else {
             read_logprobs(step.policy, &batch.sequences, step.micro_tokens)?
         };
-        // The sampler's log-probabilities belong to another prompt.
-        for (at, _) in batch.transferred.iter().enumerate().filter(|(_, other)| **other) {
-            batch.rollout_logprobs[at] = batch.old_logprobs[at];
+        with_own_prompt(&batch.transferred, &old, &mut batch.rollout_logprobs);
+        if let Some(m2po) = m2po {
+            batch.mask_by(m2po, &old, metrics)?;
         }
-        if let Some(Correction::M2po(m2po)) = &config.objective.correction {
-            batch.mask_by(*m2po, metrics)?;
-        }
+        batch.old_logprobs = Some(old);
         Ok(Some(batch))
     }
 
@@ -189,8 +195,7 @@ impl TokenBatch {
     }
 
     /// Multiplies M2PO's mask, which depends on all of the batch, into the factors.
-    fn mask_by(&mut self, m2po: M2po, metrics: &mut Metrics) -> Result<()> {
-        let old = &self.old_logprobs;
+    fn mask_by(&mut self, m2po: M2po, old: &[f64], metrics: &mut Metrics) -> Result<()> {
         let tokens = Tokens {
             rollout_logprobs: Some(&self.rollout_logprobs),
             ..Tokens::new(self.layout(), old, old, &self.advantages)
@@ -275,6 +280,26 @@ fn is_stale(config: &PolicyGradientConfig, step: &StepContext<'_>, revision: u64
     most.is_some_and(|most| step.revision.wrapping_sub(revision) > most)
 }
 
+/// Reports by how many updates of the weights the tokens of a batch are older than these.
+fn report_ages(step: &StepContext<'_>, groups: &[ScoredGroup], metrics: &mut Metrics) {
+    let rollouts = groups.iter().flat_map(|scored| &scored.group.rollouts);
+    let tokens = rollouts.flat_map(|rollout| &rollout.tokens);
+    let ages: Vec<f64> =
+        tokens.map(|token| step.revision.wrapping_sub(token.revision) as f64).collect();
+    if let Some(mean) = mean(&ages) {
+        metrics.set("staleness", mean);
+        metrics.set("staleness/most", ages.into_iter().fold(0.0, f64::max));
+    }
+}
+
+/// Sets the log-probabilities of tokens that were sampled from another prompt, whose own belong to that
+/// prompt.
+fn with_own_prompt(transferred: &[bool], from: &[f64], to: &mut [f64]) {
+    for ((_, from), to) in transferred.iter().zip(from).zip(to).filter(|((other, _), _)| **other) {
+        *to = *from;
+    }
+}
+
 fn stream(role: ItemRole) -> Stream {
     if role.judges() { Stream::Judge } else { Stream::Policy }
 }
@@ -315,8 +340,15 @@ impl MicroTokens {
             part.logp.extend(logprobs(outputs)?);
             part.entropies.extend(outputs.iter().map(entropy));
             part.mask.extend_from_slice(&batch.mask[span.clone()]);
-            part.old_logprobs.extend_from_slice(&batch.old_logprobs[span.clone()]);
             part.rollout_logprobs.extend_from_slice(&batch.rollout_logprobs[span.clone()]);
+            if let Some(old) = &batch.old_logprobs {
+                part.old_logprobs.extend_from_slice(&old[span.clone()]);
+            } else {
+                let now = part.mask.len() - span.len();
+                part.old_logprobs.extend_from_slice(&part.logp[now..]);
+                let (from, to) = (&part.logp[now..], &mut part.rollout_logprobs[now..]);
+                with_own_prompt(&batch.transferred[span.clone()], from, to);
+            }
             part.on_policy.extend_from_slice(&batch.on_policy[span.clone()]);
             part.advantages.extend_from_slice(&batch.advantages[span.clone()]);
             for (part, all) in [

@@ -15,9 +15,11 @@ use super::majority_vote;
 pub use super::scaffolds::{AlongGroup, AlongTraining, ScaffoldSection};
 use super::step_signals::StepSignal;
 
+mod asynchronous;
 mod auxiliary;
 mod sections;
 
+pub use asynchronous::AsynchronousSection;
 pub use auxiliary::{
     ImplicitSection, OwnValue, ProgressSection, SharedValue, StepModelSection, StepSplit,
     TokenRewardSection, TrajectoryScore, ValueSection,
@@ -124,6 +126,9 @@ pub struct PolicyGradientConfig {
     /// (TP-GRPO, arXiv 2507.23317, which has 50); `None` samples for each step.
     #[serde(default)]
     pub sample_ahead: Option<usize>,
+    /// Sampling for later steps beside the update of the present one.
+    #[serde(default)]
+    pub asynchronous: Option<AsynchronousSection>,
     /// Audits of rewards that the model gives itself.
     #[serde(default)]
     pub guard: Option<GuardSection>,
@@ -195,6 +200,7 @@ impl PolicyGradientConfig {
         problems.extend(self.monitor.iter().flat_map(|monitor| monitor.check(run)));
         problems.extend(self.scaffold.iter().flat_map(ScaffoldSection::check));
         problems.extend(self.check_waiting());
+        problems.extend(self.asynchronous.iter().flat_map(|own| own.check(self)));
         if let Some(partial) = &self.partial {
             problems.extend(Partials::new(partial.options).err().map(|e| e.to_string()));
         }
@@ -259,10 +265,10 @@ impl PolicyGradientConfig {
         let drops = tools.is_some_and(|tools| tools.at_limit == AtLimit::Drop);
         [
             (
-                tools.is_some() && (self.partial.is_some() || self.sample_ahead.is_some()),
+                tools.is_some() && self.has_waiting(),
                 "tools",
-                "a response that waits for a later step (`partial`, `sample_ahead`) has one turn: leave one \
-                 of both out",
+                "a response that waits for a later step (`partial`, `sample_ahead`, `asynchronous`) has one \
+                 turn: leave one of both out",
             ),
             (
                 drops && matches!(self.advantage, AdvantageKind::Canon(_)),
@@ -279,6 +285,18 @@ impl PolicyGradientConfig {
         .filter(|(fails, _, _)| *fails)
         .map(|(_, key, problem)| (key, problem.to_owned()))
         .collect()
+    }
+
+    /// Versions of the weights by which the rollouts of a step may be older than those it begins with,
+    /// by `asynchronous`.
+    pub(super) fn max_staleness(&self) -> u64 {
+        self.asynchronous.map_or(0, |own| own.max_staleness)
+    }
+
+    /// Whether responses wait for later steps, in which the weights are no longer those that sampled
+    /// them.
+    pub(super) fn has_waiting(&self) -> bool {
+        self.partial.is_some() || self.sample_ahead.is_some() || self.max_staleness() > 0
     }
 
     /// Whether values are those of a head on the policy.

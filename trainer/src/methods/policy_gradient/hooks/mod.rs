@@ -1,5 +1,6 @@
 //! Extensions of the training loop, one file each, switched on by sections of a run file.
 
+mod asynchronous;
 mod compare;
 mod crl;
 mod filtration;
@@ -11,6 +12,7 @@ mod spark;
 mod transcripts;
 mod urpo;
 
+pub(super) use asynchronous::Asynchronous;
 pub(super) use compare::CompareRewards;
 pub(super) use crl::CrlHook;
 pub(super) use filtration::FiltrationHook;
