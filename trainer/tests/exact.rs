@@ -73,6 +73,7 @@ impl World {
             prompt: prompt(at / 2, round).into(),
             adapter: adapters.get(at % 3).map(|(name, _)| name.clone()),
             stream: at as u64,
+            seed: None,
             partial: Vec::new(),
             most: None,
             stop: None,
