@@ -21,7 +21,7 @@ const ROWS: &str = include_str!("endings/rows.txt");
 const PEERS: &str = include_str!("endings/peers.txt");
 
 /// Sets of endings with their names.
-const SETS: [(&str, &str); 16] = [
+const SETS: [(&str, &str); 17] = [
     ("set1", include_str!("endings/set1.jsonl")),
     ("set2", include_str!("endings/set2.jsonl")),
     ("set3", include_str!("endings/set3.jsonl")),
@@ -38,6 +38,7 @@ const SETS: [(&str, &str); 16] = [
     ("set15", include_str!("endings/set15.jsonl")),
     ("set16", include_str!("endings/set16.jsonl")),
     ("set17", include_str!("endings/set17.jsonl")),
+    ("set18", include_str!("endings/set18.jsonl")),
 ];
 
 /// Lines `set rejected numbers` of rows that are rejected although their label is right, and `set

@@ -13,13 +13,13 @@ use crate::phase::Phase;
 /// Renders the page.
 pub(super) fn render(report: &LoadReport) -> Result<String, LoadError> {
     let mut page = Page::new(&format!("Load test of {}", report.about.scorer));
-    page.add(facts(report));
-    page.add(remarks(report));
-    page.add(measurements(report));
+    page.add(&facts(report));
+    page.add(&remarks(report));
+    page.add(&measurements(report));
     for figure in figures(report)? {
-        page.add(section(&figure));
+        page.add(&section(&figure));
     }
-    page.add(ends(&report.phases));
+    page.add(&ends(&report.phases));
     Ok(page.finish())
 }
 

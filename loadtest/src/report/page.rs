@@ -34,23 +34,23 @@ impl Page {
     }
 
     /// Adds a part below the others.
-    pub(super) fn add(&mut self, part: Markup) {
+    pub(super) fn add(&mut self, part: &Markup) {
         self.body.0 += &part.0;
     }
 
     /// Adds a list of names and texts; those without text are left out.
     pub fn facts(&mut self, facts: &[(&str, String)]) {
-        self.add(fact_list(facts));
+        self.add(&fact_list(facts));
     }
 
     /// Adds a paragraph that stands out, in the colour of errors if `is_bad`.
     pub fn note(&mut self, text: &str, is_bad: bool) {
-        self.add(paragraph(text, is_bad));
+        self.add(&paragraph(text, is_bad));
     }
 
     /// Adds a table whose last column is text.
     pub fn table(&mut self, title: &str, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) {
-        self.add(html! {
+        self.add(&html! {
             h2 { (title) }
             (html_table(heads, rows, Some("left")))
         });
@@ -75,7 +75,7 @@ impl Page {
             points,
         };
         let chart = over_time(title, labels, lines.map(line).collect());
-        self.add(section(&Figure::new(&chart, caption)?));
+        self.add(&section(&Figure::new(&chart, caption)?));
         Ok(())
     }
 

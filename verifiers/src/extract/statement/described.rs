@@ -160,7 +160,10 @@ impl Reader<'_> {
         let is_verb = self.is_word(sentence.get(there + 1), &["are", "exist"]);
         let rest = is_verb.then(|| &sentence[there + 2..])?;
         let is_number = |piece: &Piece| self.word(piece).is_some_and(maths::is_number_word);
-        let number = rest.iter().take(MAX_PIECES).find(|piece| is_number(piece))?;
+        let at = rest.iter().take(MAX_PIECES).position(is_number)?;
+        // "There are two roots: 1 and 2" states the roots, and their number beside.
+        let counts = |piece| self.is_word(Some(piece), &["exactly", "precisely"]);
+        let number = rest[..at].iter().any(counts).then(|| &rest[at])?;
         let lists = |piece: &Piece| {
             self.is_word(Some(piece), &["namely"]) || piece.is_mark(':') || piece.is_mark('：')
         };

@@ -120,7 +120,39 @@ impl Reader<'_> {
 
     /// Returns the words of a sentence that say that there is no solution.
     pub(super) fn nothing_said(&self, sentence: &[Piece]) -> Option<Range<usize>> {
-        self.absence(sentence).or_else(|| self.english_absence(sentence))
+        self.absence(sentence)
+            .or_else(|| self.english_absence(sentence))
+            .or_else(|| self.missing_subject(sentence))
+    }
+
+    /// Returns the words "does not exist" that end a sentence whose last clause is about what was asked for: "the left
+    /// limit is 2, but the limit does not exist".
+    fn missing_subject(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+        const SUBJECTS: [&str; 7] =
+            ["limit", "limits", "inverse", "derivative", "integral", "solution", "solutions"];
+        // Clauses of reasons and conditions, and of other things than what was asked for.
+        const BESIDE: [&str; 13] = [
+            "since", "because", "as", "for", "if", "when", "where", "which", "whose", "other",
+            "larger", "smaller", "second",
+        ];
+        let end = sentence.iter().rposition(|piece| piece.kind == PieceKind::Word)?;
+        if !self.is_word(sentence.get(end), &["exist"]) {
+            return None;
+        }
+        let is_denial = |at: usize| self.is_word(sentence.get(at), &["not"]);
+        let verb = end.checked_sub(2).filter(|_| is_denial(end - 1));
+        let verb =
+            verb.filter(|at| self.is_word(sentence.get(*at), &["does", "do"])).or_else(|| {
+                let at = end.checked_sub(1)?;
+                self.is_word(sentence.get(at), &["doesn't", "doesn’t", "don't"]).then_some(at)
+            })?;
+        let start = sentence[..verb].iter().rposition(|piece| {
+            piece.is_mark(',') || piece.is_mark(';') || self.is_word(Some(piece), &["but", "so"])
+        })?;
+        let clause = &sentence[start + 1..verb];
+        let is_asked = self.is_word(clause.last(), &SUBJECTS);
+        let is_beside = clause.iter().any(|piece| self.is_word(Some(piece), &BESIDE));
+        (is_asked && !is_beside).then(|| sentence[verb].span.start..sentence[end].span.end)
     }
 
     /// Returns the words of a sentence that say that there is no solution, behind its last value.
