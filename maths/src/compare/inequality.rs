@@ -70,7 +70,7 @@ impl Comparer<'_, '_> {
         let theirs = self.ws.difference(other.left, other.right)?;
         Ok(match self.proportional(own, theirs)? {
             Comparison::Equal(_) => Comparison::equal("equation_equal"),
-            Comparison::Different(_)
+            Comparison::Different(_) | Comparison::Undecided(_)
                 if self.solve_alike(own, theirs)? || self.are_same_curves(own, theirs)? =>
             {
                 Comparison::equal("equation_equal")

@@ -19,8 +19,10 @@ pub(super) fn unread(text: &str) -> Option<String> {
         .or_else(|| without_tags(text))
         .or_else(|| without_emphasis(text))
         .or_else(|| with_constant(text))
+        .or_else(|| without_arbitrary(text))
         .or_else(|| phrased::unread(text))
         .or_else(|| parametrised(text))
+        .or_else(|| barred_point(text))
         .or_else(|| with_naturals(text))
         .or_else(|| with_free_signs(text))
         .or_else(|| signed_points(text))
@@ -236,6 +238,21 @@ fn with_constant(text: &str) -> Option<String> {
     before.ends_with('+').then(|| format!("{before} C"))
 }
 
+/// Returns `f(x) = kx (k \in \mathbb{R})` for the same with a word behind the set that says that the letter is free.
+fn without_arbitrary(text: &str) -> Option<String> {
+    let words = ["arbitrary", "beliebig", "arbitraire", "arbitrario", "arbitrária"];
+    let word = words.into_iter().find(|word| text.contains(*word))?;
+    let set = text[..text.find(word)?].trim_end_matches([' ', '~']);
+    let set = set.strip_suffix("\\text{").unwrap_or(set).trim_end_matches([' ', ',', '\\']);
+    let is_set =
+        ["\\mathbb{R}", "\\mathbb R", "ℝ", "\\mathbb{Z}", "\\mathbb Z", "ℤ", "\\mathbb{C}"];
+    if !is_set.iter().any(|name| set.ends_with(name)) {
+        return None;
+    }
+    let rest = text[text.find(word)? + word.len()..].trim_start_matches('}');
+    Some(format!("{set}{rest}"))
+}
+
 /// Returns the point and its parameter of `\{(t, 3 - t) : t \in \mathbb{R}\}`.
 fn parametrised(text: &str) -> Option<String> {
     let inner = text.strip_prefix("\\left").unwrap_or(text);
@@ -253,6 +270,28 @@ fn parametrised(text: &str) -> Option<String> {
     let is_domain = domain.contains("\\in") || domain.contains('∈');
     let is_plain = !domain.contains(['=', '(', ')']);
     (is_domain && is_plain && point.contains(',')).then(|| format!("({point}), {domain}"))
+}
+
+/// Returns the point of `W(1|0)`, as German schools write it, with its name or without.
+fn barred_point(text: &str) -> Option<String> {
+    if !["|", "\\mid", "\\vert"].iter().any(|bar| text.contains(bar)) {
+        return None;
+    }
+    let text = text.replace("\\left", "").replace("\\right", "");
+    let text = text.replace("\\mid", "|").replace("\\vert", "|");
+    let text = text.replace("\\,", "").replace("\\;", "");
+    let open = text.find('(')?;
+    let name = text[..open].trim();
+    let letters = name.trim_end_matches(|c: char| c.is_ascii_digit() || "_{}".contains(c));
+    let is_name = letters.len() <= 1 && letters.bytes().all(|b| b.is_ascii_uppercase());
+    let inner = text[open + 1..].trim_end().strip_suffix(')')?;
+    let parts: Vec<&str> = inner.split('|').map(str::trim).collect();
+    // A probability `P(A|B)` has no numbers.
+    let is_coordinate = |part: &&str| {
+        part.contains(|c: char| c.is_ascii_digit()) && !part.contains(['(', ',', ';'])
+    };
+    let is_point = (2..=3).contains(&parts.len()) && parts.iter().all(is_coordinate);
+    (is_name && is_point).then(|| format!("({})", parts.join(", ")))
 }
 
 /// Returns `n = 3k, k \in \mathbb{N}` for the same with `\mathbb{Z}_{\ge 0}` or `\mathbb{N}_0`.
@@ -493,6 +532,13 @@ mod tests {
             Some("(t, 3-t), t\\in\\mathbb{R}"),
         );
         check("\\{(x,y):x+y=3\\}", None);
+        check("W(1|0)", Some("(1, 0)"));
+        check(
+            "f(x)=kx\\quad(k\\in\\mathbb{R}\\text{ arbitrary})",
+            Some("f(x)=kx\\quad(k\\in\\mathbb{R})"),
+        );
+        check("S_1(-2\\,|\\,3)", Some("(-2, 3)"));
+        check("P(A|B)", None);
         check(
             "(\\pm8,\\pm7) with all combinations of signs",
             Some("(8,7), (-8,7), (8,-7), (-8,-7)"),

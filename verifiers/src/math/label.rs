@@ -76,11 +76,15 @@ pub(super) fn only_label(text: &str) -> Option<char> {
     letters.next().is_none().then_some(letter)
 }
 
-/// Returns the letters of several choices in order: `AC`, `A, C`, `A and C`, `\text{A, B, D}`.
+/// Roman numerals of choices.
+const NUMERALS: [&str; 8] = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII"];
+
+/// Returns the letters of several choices in order: `AC`, `A, C`, `A and C`, `\text{A, B, D}`; of choices with Roman
+/// numerals, `I and III`, their digits.
 pub(super) fn several(text: &str) -> Option<Vec<char>> {
     /// The longest such text, in bytes.
     const MAX_BYTES: usize = 48;
-    if text.len() > MAX_BYTES || !may_open_with_label(text) {
+    if text.len() > MAX_BYTES || !may_open_with_label(text) && !text.contains('I') {
         return None;
     }
     // `B \text{ and } D`
@@ -90,6 +94,14 @@ pub(super) fn several(text: &str) -> Option<Vec<char>> {
     let is_border = |c: char| c.is_whitespace() || ",;&、，()".contains(c);
     let words = font.unwrap_or(text).split(is_border).filter(|word| !word.is_empty());
     let words: Vec<&str> = words.filter(|word| !CONNECTIVES.contains(word)).collect();
+    let apart = words.strip_suffix(&["only"]).unwrap_or(&words);
+    let numeral = |word: &&str| NUMERALS.iter().position(|numeral| numeral == word);
+    let numerals: Option<Vec<usize>> = apart.iter().map(numeral).collect();
+    if let Some(numerals) = numerals.filter(|numerals| numerals.len() > 1) {
+        let digit = |at: &usize| char::from(b"12345678"[*at]);
+        let is_rising = numerals.windows(2).all(|pair| pair[0] < pair[1]);
+        return is_rising.then(|| numerals.iter().map(digit).collect());
+    }
     let letters: Vec<char> = match words.as_slice() {
         [together] => together.chars().collect(),
         apart if apart.iter().all(|word| word.len() == 1) => apart.concat().chars().collect(),
@@ -198,6 +210,25 @@ mod tests {
             r"\textbf{B",
         ] {
             assert_eq!(labelled(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn several_labels_are_their_letters() {
+        for (text, letters) in [
+            ("AC", Some("AC")),
+            ("A and C", Some("AC")),
+            (r"\text{A, B, D}", Some("ABD")),
+            ("I and III", Some("13")),
+            ("I, II and IV only", Some("124")),
+            (r"\text{(I), (III)}", Some("13")),
+            ("III and I", None),
+            ("I", None),
+            ("I think", None),
+            ("C and A", None),
+        ] {
+            let expected = letters.map(|letters| letters.chars().collect());
+            assert_eq!(several(text), expected, "{text}");
         }
     }
 

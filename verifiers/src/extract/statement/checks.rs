@@ -65,6 +65,7 @@ impl Reader<'_> {
             // "In other words" says again what was said.
             || self.is_word(first, &["in"]) && self.is_word(second, &["other"])
             || self.offers_check(sentence)
+            || self.is_consistent(sentence)
             || self.is_marked_check(sentence)
             || self.is_headed_check(sentence)
             || self.is_declaration(sentence)
@@ -88,6 +89,16 @@ impl Reader<'_> {
         };
         // "We check all cases, so the answer is 5" concludes.
         says && !sentence.iter().any(|piece| self.is_word(Some(piece), &words::CONCLUDING))
+    }
+
+    /// Returns whether a sentence compares what was stated with what is known: "The solution is basic, which is
+    /// consistent with a pH above 7".
+    fn is_consistent(&self, sentence: &[Piece]) -> bool {
+        let said = sentence.windows(2).position(|two| {
+            self.is_word(two.first(), &["consistent"]) && self.is_word(two.get(1), &["with"])
+        });
+        // "The answer is 5, which is consistent with the table" states it.
+        said.is_some_and(|at| !sentence[..at].iter().any(Piece::is_value))
     }
 
     /// Returns whether a computation with a check mark is all that a sentence holds: "$2 \cdot 3 + 1 = 7$ ✓".
