@@ -21,7 +21,7 @@ const ROWS: &str = include_str!("endings/rows.txt");
 const PEERS: &str = include_str!("endings/peers.txt");
 
 /// Sets of endings with their names.
-const SETS: [(&str, &str); 18] = [
+const SETS: [(&str, &str); 19] = [
     ("set1", include_str!("endings/set1.jsonl")),
     ("set2", include_str!("endings/set2.jsonl")),
     ("set3", include_str!("endings/set3.jsonl")),
@@ -40,6 +40,7 @@ const SETS: [(&str, &str); 18] = [
     ("set17", include_str!("endings/set17.jsonl")),
     ("set18", include_str!("endings/set18.jsonl")),
     ("set19", include_str!("endings/set19.jsonl")),
+    ("set20", include_str!("endings/set20.jsonl")),
 ];
 
 /// Lines `set rejected numbers` of rows that are rejected although their label is right, and `set

@@ -23,6 +23,7 @@ pub(super) fn unread(text: &str) -> Option<String> {
         .or_else(|| phrased::unread(text))
         .or_else(|| parametrised(text))
         .or_else(|| barred_point(text))
+        .or_else(|| angled_interval(text))
         .or_else(|| with_naturals(text))
         .or_else(|| with_free_signs(text))
         .or_else(|| signed_points(text))
@@ -270,6 +271,20 @@ fn parametrised(text: &str) -> Option<String> {
     let is_domain = domain.contains("\\in") || domain.contains('∈');
     let is_plain = !domain.contains(['=', '(', ')']);
     (is_domain && is_plain && point.contains(',')).then(|| format!("({point}), {domain}"))
+}
+
+/// Returns an interval with an angle for its closed end, as in Polish and Czech: `[4, \infty)` for `\langle 4, \infty)`.
+fn angled_interval(text: &str) -> Option<String> {
+    let plain = text.replace("\\left", "").replace("\\right", "");
+    let plain = plain.replace("\\langle", "⟨").replace("\\rangle", "⟩");
+    let inner = plain.trim();
+    let has_two =
+        |inner: &str| inner.matches([',', ';']).count() == 1 && !inner.contains(['⟨', '⟩']);
+    if let Some(inner) = inner.strip_prefix('⟨').and_then(|inner| inner.strip_suffix(')')) {
+        return has_two(inner).then(|| format!("[{inner})"));
+    }
+    let inner = inner.strip_prefix('(').and_then(|inner| inner.strip_suffix('⟩'))?;
+    has_two(inner).then(|| format!("({inner}]"))
 }
 
 /// Returns the point of `W(1|0)`, as German schools write it, with its name or without.
@@ -533,6 +548,9 @@ mod tests {
         );
         check("\\{(x,y):x+y=3\\}", None);
         check("W(1|0)", Some("(1, 0)"));
+        check("\\langle4,+\\infty)", Some("[4,+\\infty)"));
+        check("\\left(-\\infty, 4\\right\\rangle", Some("(-\\infty, 4]"));
+        check("\\langle1,2\\rangle", None);
         check(
             "f(x)=kx\\quad(k\\in\\mathbb{R}\\text{ arbitrary})",
             Some("f(x)=kx\\quad(k\\in\\mathbb{R})"),

@@ -123,6 +123,35 @@ impl Reader<'_> {
         self.absence(sentence)
             .or_else(|| self.english_absence(sentence))
             .or_else(|| self.missing_subject(sentence))
+            .or_else(|| self.divergence(sentence))
+    }
+
+    /// Returns the predicate of a sentence without a value that says that what was computed diverges: "The integral
+    /// **diverges**, because its interval is unbounded".
+    fn divergence(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+        const SUBJECTS: [&str; 6] = ["integral", "series", "sum", "sequence", "limit", "it"];
+        let said = |piece: &Piece| self.is_word(Some(piece), &["diverges", "divergent"]);
+        let at = sentence.iter().position(said)?;
+        // A display may stand before the line.
+        let is_break = |piece: &Piece| matches!(piece.kind, PieceKind::Break { .. });
+        let from = sentence[..at].iter().rposition(is_break).map_or(0, |line| line + 1);
+        let before = || sentence[from..at].iter().filter(|piece| !piece.is_mark('*'));
+        // "diverges to infinity"
+        let mut after = sentence[at + 1..].iter().filter(|piece| !piece.is_mark('*'));
+        if self.is_word(after.next(), &["to"]) {
+            return None;
+        }
+        let is_asked = before().rev().take(2).any(|piece| self.is_word(Some(piece), &SUBJECTS));
+        let opens = before().take(3).any(|piece| self.is_word(Some(piece), &SUBJECTS));
+        let is_beside = before().any(|piece| {
+            piece.is_value()
+                || self.is_word(
+                    Some(piece),
+                    &["if", "when", "while", "whereas", "although", "otherwise"],
+                )
+                || self.is_word(Some(piece), &words::DENYING)
+        });
+        (is_asked && opens && !is_beside).then(|| sentence[at].span.clone())
     }
 
     /// Returns the words "does not exist" that end a sentence whose last clause is about what was asked for: "the left
