@@ -88,10 +88,10 @@ fn reason(why: &str, groups: Option<u64>) -> Markup {
 
 /// A line of dropped rows, whose number may be unknown.
 fn dropped_line(text: &Markup, rows: Option<u64>, read: u64) -> Markup {
-    match rows {
-        Some(rows) => table_line(text, rows, read, "bar lost"),
-        None => html! { tr { td { (text) } td { "not known" } td {} } },
-    }
+    rows.map_or_else(
+        || html! { tr { td { (text) } td { "not known" } td {} } },
+        |rows| table_line(text, rows, read, "bar lost"),
+    )
 }
 
 /// What became of groups, and how their pass rates are spread.

@@ -31,7 +31,7 @@ pub(super) fn html(source: &str, rows: &ShownRows) -> String {
             p class="note bad" { "This page needs JavaScript." }
         }
         div #view {}
-        script type="application/json" #rows { (PreEscaped(escape_json(&json))) }
+        script type="application/json" id="rows" { (PreEscaped(escape_json(&json))) }
         script { (PreEscaped(&script)) }
     };
     let head = html! { meta http-equiv="Content-Security-Policy" content=(policy); };

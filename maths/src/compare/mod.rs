@@ -1,8 +1,7 @@
 //! Whether a candidate answer means the same as the gold answer.
 //!
-//! The gold answer decides the comparison. Every pair of types has its row in [`forms`]: equal
-//! types are compared by their own rule, a few others are converted (with or without a flag), and
-//! the rest is *incomparable*, which is neither a proof nor a score of its own.
+//! The gold answer decides the comparison. Equal types are compared by their own rule, a few others are converted
+//! (with or without a flag), and the rest is *incomparable*, which is neither a proof nor a score of its own.
 
 mod absence;
 mod answer_type;

@@ -26,7 +26,7 @@ use crate::rollout::{SampleRequest, SampledResponse};
 
 /// The groups that a step trains on.
 #[derive(Debug)]
-struct Batch {
+struct StepBatch {
     step: u64,
     groups: Vec<SampledGroup>,
 }
@@ -36,7 +36,7 @@ struct Batch {
 pub(in super::super) struct Asynchronous {
     section: AsynchronousSection,
     /// At most `max_staleness`, in the order of their steps.
-    held: VecDeque<Batch>,
+    held: VecDeque<StepBatch>,
     /// Samples the responses of `held` that are not complete.
     running: Option<JoinHandle<Result<Vec<SampledResponse>>>>,
 }
@@ -54,7 +54,7 @@ impl Asynchronous {
         for step in next..=during + self.section.max_staleness {
             let items = prompts.draw(round.want, round.context())?.into_iter();
             let groups = items.map(|item| (item, vec![begun.clone(); round.group()]));
-            self.held.push_back(Batch { step, groups: groups.collect() });
+            self.held.push_back(StepBatch { step, groups: groups.collect() });
         }
         Ok(())
     }
@@ -167,7 +167,7 @@ impl GroupSource for Asynchronous {
             let group = (stored.item.clone(), stored.responses(revision));
             match self.held.back_mut().filter(|batch| batch.step == stored.id) {
                 Some(batch) => batch.groups.push(group),
-                None => self.held.push_back(Batch { step: stored.id, groups: vec![group] }),
+                None => self.held.push_back(StepBatch { step: stored.id, groups: vec![group] }),
             }
         }
         // More are there if the run had a larger staleness before.
