@@ -104,7 +104,7 @@ fn working_folder_is_full(sandbox: &Sandbox) {
         let mut n_full = 0;
         for pid in below() {
             // Only workers in namespaces have a folder, and only root can write to it.
-            let held = Path::new("/proc").join(&pid).join("root/work/held");
+            let held = Path::new("/proc").join(&pid).join("root").join("work").join("held");
             if mounts(&pid) != mounts("self") && fs::create_dir(&held).is_ok() {
                 n_full += 1;
                 let full = fs::write(held.join("full"), vec![0; 65 << 20]);
