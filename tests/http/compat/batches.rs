@@ -78,7 +78,11 @@ pub(super) fn sums(count: usize) -> String {
 
 /// Uploads lines and creates a batch of them.
 pub(super) fn begin(server: &Server, endpoint: &str, lines: impl AsRef<[u8]>) -> Value {
-    let file = good(&upload(server, lines));
+    create(server, endpoint, &good(&upload(server, lines)))
+}
+
+/// Creates a batch of an uploaded file.
+fn create(server: &Server, endpoint: &str, file: &Value) -> Value {
     let body = json!({
         "input_file_id": file["id"], "endpoint": endpoint, "completion_window": "24h",
         "metadata": { "run": "7" },
@@ -289,53 +293,58 @@ fn invalid_lines_fail_a_batch_with_their_numbers() {
     assert_eq!(server.metric("tribunal_verdicts_total"), 0.0, "nothing was scored");
 }
 
-/// Starts a server whose batch waits until the connections are dropped, since they hold all its
-/// requests.
-fn with_a_batch_that_waits(lines: &str) -> (Server, TempDir, Value, Vec<TcpStream>) {
+/// Lines of a waiting batch, and how many of them are before the one that waits.
+const LINES: usize = 40;
+const BEFORE: usize = 20;
+
+/// Starts a server whose batch has answered `BEFORE` lines and waits with the next until the
+/// connection is dropped: the connection holds the bytes that this line needs.
+fn with_a_batch_that_waits() -> (Server, TempDir, Value, TcpStream) {
+    const ROOM: usize = 1 << 20;
+    const LEFT: usize = 64 << 10;
     let (server, folder) = changed(|config| {
-        config.queue_requests = 3;
+        config.queue_bytes = ROOM;
         config.body_timeout = Duration::from_mins(1);
         config.batches_concurrency = 1;
     });
-    let batch = begin(&server, "/v1/score", lines);
-    let answered = || server.metric("tribunal_batch_lines_total");
-    let mut held = Vec::new();
-    loop {
-        // Lines come and go: a place is free while none of them holds it.
-        held.push(half_a_request(&server, 100));
-        let before = answered();
-        std::thread::sleep(Duration::from_millis(150));
-        let full = server.metric("tribunal_held{what=\"requests\"}") > 2.5;
-        if full && answered() == before {
-            return (server, folder, batch, held);
-        }
-        assert!(held.len() < 100, "the batch goes on");
-    }
+    let mut lines: Vec<String> = sums(LINES).lines().map(|line| format!("{line}\n")).collect();
+    let input = json!({ "response": " ".repeat(2 * LEFT) + "2", "reference": "2" });
+    let body = json!({ "model": "math", "inputs": [input] });
+    lines[BEFORE] = line(&format!("q{BEFORE}"), "/v1/score", &body);
+    let file = good(&upload(&server, lines.concat()));
+    let held = half_a_request(&server, ROOM - LEFT);
+    eventually("the bytes are held", || {
+        server.metric("tribunal_held{what=\"requests\"}") > 0.5
+    });
+    let batch = create(&server, "/v1/score", &file);
+    eventually("the lines before are answered", || {
+        poll(&server, &batch)["request_counts"]["completed"] == BEFORE
+    });
+    (server, folder, batch, held)
 }
 
 #[test]
 fn overloaded_lines_are_retried() {
-    let (server, _folder, batch, held) = with_a_batch_that_waits(&sums(2_000));
+    let (server, _folder, batch, held) = with_a_batch_that_waits();
     assert_eq!(poll(&server, &batch)["status"], "in_progress");
     drop(held);
     let done = reaches(&server, &batch, &["completed"]);
-    assert_eq!(done["request_counts"], json!({ "total": 2000, "completed": 2000, "failed": 0 }));
-    assert_eq!(lines_of(&server, &done["output_file_id"]).len(), 2000);
+    assert_eq!(done["request_counts"], json!({ "total": LINES, "completed": LINES, "failed": 0 }));
+    assert_eq!(lines_of(&server, &done["output_file_id"]).len(), LINES);
     server.settles();
 }
 
 #[test]
 fn cancelled_batch_keeps_its_answers() {
-    let (server, _folder, batch, held) = with_a_batch_that_waits(&sums(2_000));
+    let (server, _folder, batch, held) = with_a_batch_that_waits();
     let cancelling = good(&cancel(&server, &batch));
     assert_eq!(cancelling["status"], "cancelling");
     assert!(cancelling["cancelling_at"].is_u64());
     let done = reaches(&server, &batch, &["cancelled"]);
     let output = lines_of(&server, &done["output_file_id"]);
     let errors = lines_of(&server, &done["error_file_id"]);
-    assert_eq!(output.len() + errors.len(), 2_000, "every line is in one file");
-    assert_eq!(done["request_counts"]["completed"], output.len());
-    assert!(!errors.is_empty());
+    assert_eq!((output.len(), errors.len()), (BEFORE, LINES - BEFORE));
+    assert_eq!(done["request_counts"]["completed"], BEFORE);
     for line in &errors {
         assert_eq!(line["error"]["code"], "batch_cancelled");
         assert_eq!(line["response"], Value::Null);
@@ -354,7 +363,7 @@ fn restart_continues_a_batch() {
         config.batches_concurrency = 1;
     };
     let mut server = Server::configured("", slow);
-    let batch = begin(&server, "/v1/score", sums(300));
+    let batch = begin(&server, "/v1/score", sums(3_000));
     eventually("some lines are answered", || {
         poll(&server, &batch)["request_counts"]["completed"].as_u64().is_some_and(|count| count > 5)
     });
@@ -362,9 +371,9 @@ fn restart_continues_a_batch() {
     let server = Server::again(slow);
     let done = reaches(&server, &batch, &["completed"]);
     let output = lines_of(&server, &done["output_file_id"]);
-    let expected: Vec<String> = (0..300).map(|n| format!("q{n}")).collect();
+    let expected: Vec<String> = (0..3_000).map(|n| format!("q{n}")).collect();
     assert_eq!(ids(&output), expected);
-    assert!(server.metric("tribunal_batch_lines_total{outcome=\"completed\"}") < 295.5);
+    assert!(server.metric("tribunal_batch_lines_total{outcome=\"completed\"}") < 2_995.5);
     assert_eq!(done["created_at"], batch["created_at"]);
 }
 
