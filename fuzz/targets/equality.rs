@@ -15,7 +15,9 @@ fuzz_target!(|text: &str| {
         let claim = Claim {
             gold: Gold::Text(gold),
             candidate: Candidate::Text(candidate),
-            question: None, explain,
+            response: None,
+            question: None,
+            explain,
         };
         let mut fuel = budget::of(text);
         let verdict = Math::default().verify(&claim, &mut fuel);

@@ -11,7 +11,9 @@ pub fn check(text: &str) {
     let claim = Claim {
         gold: Gold::Text(text),
         candidate: Candidate::Text(text),
-        question: None, explain: true,
+        response: None,
+        question: None,
+        explain: true,
     };
     let mut fuel = budget::of(text);
     match Math::default().verify(&claim, &mut fuel) {

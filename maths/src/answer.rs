@@ -162,6 +162,11 @@ impl Answer {
             if members.len() > 1 && members.iter().all(is_named))
     }
 
+    /// Returns whether the answer says where a quantity lies: an inequality or an interval.
+    pub fn is_condition(&self) -> bool {
+        matches!(self.form, AnswerForm::Inequality(_) | AnswerForm::Region(_))
+    }
+
     /// Returns whether the answer is a tuple, or a matrix of one row or column.
     pub fn is_vector(&self) -> bool {
         let is_line = |rows: &[Vec<Expr>]| rows.len() == 1 || rows.iter().all(|row| row.len() == 1);

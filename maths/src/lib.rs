@@ -29,6 +29,7 @@ mod measure;
 mod nuclide;
 mod number;
 mod numerals;
+mod permutation;
 mod policy;
 mod proof;
 mod read;
@@ -58,7 +59,7 @@ pub use numerals::is_number_word;
 pub use policy::{LogBase, POLICIES, Policy, Undecided};
 pub use proof::{Assumptions, Doubt, Proof, Rule, Witness};
 pub use read::{
-    Dialect, ReadOptions, aligned_end, dialect, extremum_names, is_of_integers, read_answer,
-    read_expression, says_integers,
+    Dialect, ReadOptions, aligned_end, dialect, extremum_names, is_of_integers, part_names,
+    read_answer, read_expression, says_integers,
 };
 pub use tolerance::{BadBound, Bound, Tolerance};

@@ -154,7 +154,8 @@ function sides(candidate, reference) {
 function stepTable(steps) {
   const wrong = firstWrong(steps);
   const found = wrong < 0 ? "No step is judged wrong." : `The first wrong step is step ${wrong + 1}.`;
-  const rows = steps.map((step, at) => [String(at + 1), step.label, step.score, bar(step.score), [
+  const label = (step) => element("span", { class: "name" }, step.label);
+  const rows = steps.map((step, at) => [String(at + 1), label(step), step.score, bar(step.score), [
     step.critique ?? "",
     ...(step.equalities ?? []).map((one) => element("span", { class: "indent" }, `${one.text}: ${one.label}`,
       one.detail ? ` (${one.detail})` : "")),

@@ -64,6 +64,9 @@ pub struct Claim<'a> {
     pub gold: Gold<'a>,
     /// The answer of the response.
     pub candidate: Candidate<'a>,
+    /// The response that the candidate was extracted from, where it is known. Gold answers in several named parts
+    /// are looked for in it.
+    pub response: Option<&'a str>,
     /// The question that the response answers, where it is known. Says what the gold answer leaves open.
     pub question: Option<&'a str>,
     /// Whether a verdict should carry its detail. Costs an allocation; never changes the score.

@@ -26,7 +26,7 @@ pub(crate) fn judge(
         Value::Bool(_) | Value::Number(_) => panic!("{gold} is no gold answer"),
     };
     let candidate = candidate.map_or(Candidate::Missing, Candidate::Text);
-    let claim = |explain| Claim { gold, candidate, question: None, explain };
+    let claim = |explain| Claim { gold, candidate, response: None, question: None, explain };
     let brief = verifier.verify(&claim(false), &mut fuel.clone());
     let explained = verifier.verify(&claim(true), fuel);
     if let (Ok(brief), Ok(explained)) = (&brief, &explained) {

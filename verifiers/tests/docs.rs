@@ -113,7 +113,7 @@ fn verdict(verifier: &dyn Verifier, gold: &Value, candidate: &Value) -> (String,
         Value::Bool(_) | Value::Number(_) => panic!("{gold} is no gold answer"),
     };
     let candidate = candidate.as_str().map_or(Candidate::Missing, Candidate::Text);
-    let claim = Claim { gold, candidate, question: None, explain: true };
+    let claim = Claim { gold, candidate, response: None, question: None, explain: true };
     match verifier.verify(&claim, &mut Fuel::default()) {
         Ok(verdict) => (verdict.score.get().to_string(), verdict.reason.code.to_owned()),
         Err(VerifyError::BadReference(reason)) => ("bad_reference".into(), reason.code.into()),

@@ -68,7 +68,13 @@ fn judged(question: Option<&str>, gold: &str, response: &str) -> Result<Verdict,
     let found = extract::answer(response, &AnswerPolicy::default());
     let texts = found.map(|found| found.texts(response));
     let candidate = texts.as_ref().map_or(Candidate::Missing, ExtractedTexts::candidate);
-    let claim = Claim { gold: Gold::Text(gold), candidate, question, explain: false };
+    let claim = Claim {
+        gold: Gold::Text(gold),
+        candidate,
+        response: Some(response),
+        question,
+        explain: false,
+    };
     Math::default().verify(&claim, &mut Fuel::default())
 }
 

@@ -27,7 +27,13 @@ fn judge(question: Option<&str>, response: &str, gold: &str) -> Verdict {
     let math = Math::default();
     let found = extract::answer(response, &AnswerPolicy::default());
     let candidate = found.map_or(Candidate::Missing, |found| Candidate::Text(found.text));
-    let claim = Claim { gold: Gold::Text(gold), candidate, question, explain: true };
+    let claim = Claim {
+        gold: Gold::Text(gold),
+        candidate,
+        response: Some(response),
+        question,
+        explain: true,
+    };
     let verdict = math.verify(&claim, &mut Fuel::default());
     verdict.expect("the gold answer is a number")
 }

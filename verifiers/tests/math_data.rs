@@ -63,7 +63,8 @@ fn judge_response(row: &Value, math: &Math) -> Result<Verdict, VerifyError> {
 }
 
 fn judge(gold: &str, candidate: Candidate<'_>, math: &Math) -> Result<Verdict, VerifyError> {
-    let claim = Claim { gold: Gold::Text(gold), candidate, question: None, explain: true };
+    let claim =
+        Claim { gold: Gold::Text(gold), candidate, response: None, question: None, explain: true };
     math.verify(&claim, &mut Fuel::default())
 }
 
@@ -200,7 +201,13 @@ fn print_times() {
         let found = extract::answer(response, &AnswerPolicy::default());
         let texts = found.map(|found| found.texts(response));
         let candidate = texts.as_ref().map_or(Candidate::Missing, ExtractedTexts::candidate);
-        let claim = Claim { gold: Gold::Text(gold), candidate, question: None, explain: false };
+        let claim = Claim {
+            gold: Gold::Text(gold),
+            candidate,
+            response: None,
+            question: None,
+            explain: false,
+        };
         drop(math.verify(&claim, &mut Fuel::default()));
     });
 }

@@ -89,6 +89,7 @@ fn verdict(
     let claim = Claim {
         gold: Gold::Text(gold),
         candidate: Candidate::Text(candidate),
+        response: None,
         question,
         explain: true,
     };

@@ -18,6 +18,7 @@ mod piecewise;
 mod region;
 mod renamed;
 mod rounded;
+mod series;
 mod subject;
 mod subspace;
 mod text_compare;
@@ -30,7 +31,7 @@ mod wordings;
 use dashu::base::BitTest as _;
 
 use super::algebra;
-use super::answer::{Answer, AnswerForm, Region, Subject, Value};
+use super::answer::{Answer, AnswerForm, Region, Value};
 use super::calendar::Clock;
 use super::change;
 use super::chemistry;
@@ -38,6 +39,7 @@ use super::expr::{Expr, Function, Node, Workspace};
 use super::interval::{self, Separation};
 use super::logic;
 use super::nuclide;
+use super::permutation;
 use super::policy::Policy;
 use super::proof::{Assumptions, Doubt, Proof};
 use super::tolerance::Tolerance;
@@ -100,7 +102,9 @@ impl Comparer<'_, '_> {
         {
             return Ok(Comparison::equal("numeral_digits"));
         }
-        if chemistry::are_same(texts.gold, texts.candidate) {
+        if chemistry::are_same(texts.gold, texts.candidate)
+            || permutation::are_same(texts.gold, texts.candidate)
+        {
             return Ok(Comparison::equal("formula_equal"));
         }
         if let Some(are_one) = self.are_spans(texts.gold, texts.candidate)? {
@@ -122,42 +126,6 @@ impl Comparer<'_, '_> {
             return Ok(text_compare::compare(texts, self.ws.fuel)?.unwrap_or(outcome));
         }
         Ok(outcome)
-    }
-
-    /// Returns the candidate `f(y) = 2y` with the letter of the gold answer's `f(x)` for its argument,
-    /// which is free.
-    fn with_argument(
-        &mut self,
-        gold: &Answer,
-        candidate: &Answer,
-    ) -> Result<Option<Answer>, Exhausted> {
-        let ([Subject::Expr(own)], [Subject::Expr(other)], AnswerForm::Value(value)) =
-            (gold.subjects.as_slice(), candidate.subjects.as_slice(), &candidate.form)
-        else {
-            return Ok(None);
-        };
-        let (Node::Apply(own_name, own), Node::Apply(name, other)) =
-            (self.ws.node(*own), self.ws.node(*other))
-        else {
-            return Ok(None);
-        };
-        let ([own], [other]) = (own.as_ref(), other.as_ref()) else {
-            return Ok(None);
-        };
-        let (own, other, is_same) = (*own, *other, own_name == name);
-        let are_letters = [own, other].iter().all(|e| matches!(self.ws.node(*e), Node::Symbol(_)));
-        let Node::Symbol(letter) = *self.ws.node(own) else {
-            return Ok(None);
-        };
-        let is_taken = algebra::variables(value.expr, self.ws).contains(&letter);
-        if own == other || !is_same || !are_letters || is_taken {
-            return Ok(None);
-        }
-        let old = self.ws.node(other).clone();
-        let expr =
-            self.ws.replaced(value.expr, &mut |_, node| Ok((*node == old).then_some(own)))?;
-        let form = AnswerForm::Value(Value { expr, ..value.clone() });
-        Ok(Some(Answer { form, ..candidate.clone() }))
     }
 
     /// Compares by the table of types: gold in rows, candidates in columns.
@@ -224,7 +192,7 @@ impl Comparer<'_, '_> {
             AnswerForm::Value(other) => {
                 let outcome = self.values(value, other)?;
                 if !outcome.is_equal()
-                    && let Some(equal) = self.antiderivatives(value.expr, other.expr)?
+                    && let Some(equal) = self.by_operators(value.expr, other.expr)?
                 {
                     return Ok(equal);
                 }

@@ -2,11 +2,47 @@
 
 use super::{Comparer, Comparison};
 use crate::algebra;
-use crate::answer::{Answer, Subject};
+use crate::answer::{Answer, AnswerForm, Subject, Value};
 use crate::expr::{Expr, Name, Node, Workspace};
 use crate::fuel::Exhausted;
 
 impl Comparer<'_, '_> {
+    /// Returns the candidate `f(y) = 2y` with the letter of the gold answer's `f(x)` for its argument,
+    /// which is free.
+    pub(super) fn with_argument(
+        &mut self,
+        gold: &Answer,
+        candidate: &Answer,
+    ) -> Result<Option<Answer>, Exhausted> {
+        let ([Subject::Expr(own)], [Subject::Expr(other)], AnswerForm::Value(value)) =
+            (gold.subjects.as_slice(), candidate.subjects.as_slice(), &candidate.form)
+        else {
+            return Ok(None);
+        };
+        let (Node::Apply(own_name, own), Node::Apply(name, other)) =
+            (self.ws.node(*own), self.ws.node(*other))
+        else {
+            return Ok(None);
+        };
+        let ([own], [other]) = (own.as_ref(), other.as_ref()) else {
+            return Ok(None);
+        };
+        let (own, other, is_same) = (*own, *other, own_name == name);
+        let are_letters = [own, other].iter().all(|e| matches!(self.ws.node(*e), Node::Symbol(_)));
+        let Node::Symbol(letter) = *self.ws.node(own) else {
+            return Ok(None);
+        };
+        let is_taken = algebra::variables(value.expr, self.ws).contains(&letter);
+        if own == other || !is_same || !are_letters || is_taken {
+            return Ok(None);
+        }
+        let old = self.ws.node(other).clone();
+        let expr =
+            self.ws.replaced(value.expr, &mut |_, node| Ok((*node == old).then_some(own)))?;
+        let form = AnswerForm::Value(Value { expr, ..value.clone() });
+        Ok(Some(Answer { form, ..candidate.clone() }))
+    }
+
     /// Returns `found`, unless renaming the variables that only one side has makes the sides equal:
     /// that is equal under its flag, of the constants of integration, and of the parameters of a family
     /// of functions, and else no proof of a difference.

@@ -14,6 +14,9 @@ const MAX_BYTES: usize = 300;
 /// Vectors of a span.
 const MAX_VECTORS: usize = 8;
 
+/// Vectors of one length.
+type Vectors = Vec<Vec<RBig>>;
+
 impl Comparer<'_, '_> {
     /// Decides whether both texts give vectors of rational numbers that span one space. `None` where the gold
     /// answer is no span, or the candidate has no vectors.
@@ -23,23 +26,41 @@ impl Comparer<'_, '_> {
         candidate: &str,
     ) -> Result<Option<bool>, Exhausted> {
         let is_span = ["span", "Span"].into_iter().any(|word| gold.contains(word));
-        if !is_span || gold.len() > MAX_BYTES || candidate.len() > MAX_BYTES {
+        if !is_span {
+            return Ok(None);
+        }
+        // Vectors alone are a basis of what was asked for.
+        Ok(self.both(gold, candidate)?.map(|[own, other]| reduced(own) == reduced(other)))
+    }
+
+    /// Decides whether both texts give independent vectors of rational numbers that span one space: two bases of it.
+    ///
+    /// # Errors
+    /// [`Exhausted`] when the fuel ran out.
+    pub fn are_bases(&mut self, gold: &str, candidate: &str) -> Result<bool, Exhausted> {
+        let Some([own, other]) = self.both(gold, candidate)? else {
+            return Ok(false);
+        };
+        let count = own.len();
+        let (own, other) = (reduced(own), (other.len() == count).then(|| reduced(other)));
+        Ok(own.len() == count && other == Some(own))
+    }
+
+    /// Returns the vectors of both texts, of one length.
+    fn both(&mut self, gold: &str, candidate: &str) -> Result<Option<[Vectors; 2]>, Exhausted> {
+        if gold.len() > MAX_BYTES || candidate.len() > MAX_BYTES {
             return Ok(None);
         }
         let (Some(own), Some(other)) = (self.vectors(gold)?, self.vectors(candidate)?) else {
             return Ok(None);
         };
-        // Vectors alone are a basis of what was asked for.
-        if own[0].len() != other[0].len() {
-            return Ok(None);
-        }
         self.ws.fuel.spend(64 * (own.len() + other.len()) as u64)?;
-        Ok(Some(reduced(own) == reduced(other)))
+        Ok((own[0].len() == other[0].len()).then_some([own, other]))
     }
 
     /// Returns the vectors of one length in round brackets or as columns that `text` gives.
-    fn vectors(&mut self, text: &str) -> Result<Option<Vec<Vec<RBig>>>, Exhausted> {
-        let mut found: Vec<Vec<RBig>> = Vec::new();
+    fn vectors(&mut self, text: &str) -> Result<Option<Vectors>, Exhausted> {
+        let mut found = Vectors::new();
         let mut rest = text;
         while let Some(at) = rest.find(['(', '⟨', '\\']) {
             rest = &rest[at..];
@@ -109,7 +130,7 @@ fn group(text: &str) -> Option<&str> {
 }
 
 /// Returns the reduced echelon form without rows of zeros: one for each space.
-fn reduced(mut rows: Vec<Vec<RBig>>) -> Vec<Vec<RBig>> {
+fn reduced(mut rows: Vectors) -> Vectors {
     let width = rows[0].len();
     let mut rank = 0;
     for column in 0..width {

@@ -85,7 +85,11 @@ pub(super) fn compare(
     if !gold.chars().any(char::is_alphabetic) || !candidate.chars().any(char::is_alphabetic) {
         return Ok(None);
     }
-    let is_same = gold == candidate || wordings::meaning(&gold) == wordings::meaning(&candidate);
+    // That no number is such, and that there is no solution, is one.
+    let denies = |words: &str| matches!(wordings::meaning(words), "does not exist" | "no solution");
+    let is_same = gold == candidate
+        || wordings::meaning(&gold) == wordings::meaning(&candidate)
+        || denies(&gold) && denies(&candidate);
     Ok(Some(if is_same || is_qualified(&gold, &candidate) {
         Comparison::equal("text_equal")
     } else {
@@ -163,6 +167,9 @@ pub(super) fn words(text: &str) -> String {
     if let Some(meant) = wordings::without_end(bare) {
         return meant.to_owned();
     }
+    if lacks_any(bare) {
+        return "no solution".to_owned();
+    }
     if says_nothing_exists(bare) {
         return "does not exist".to_owned();
     }
@@ -185,6 +192,56 @@ fn without_middle_brackets(words: &str) -> Cow<'_, str> {
         }
         Some(_) | None => Cow::Borrowed(words),
     }
+}
+
+/// Returns whether words only deny numbers of a kind, or anything that a letter stands for: "no positive integer", "no
+/// such n".
+fn lacks_any(words: &str) -> bool {
+    const KINDS: [&str; 12] = [
+        "any",
+        "integer",
+        "natural",
+        "non-negative",
+        "nonnegative",
+        "positive",
+        "prime",
+        "rational",
+        "real",
+        "such",
+        "valid",
+        "negative",
+    ];
+    const NOUNS: [&str; 18] = [
+        "integer",
+        "integers",
+        "number",
+        "numbers",
+        "pair",
+        "pairs",
+        "root",
+        "roots",
+        "solution",
+        "solutions",
+        "value",
+        "values",
+        "triple",
+        "triples",
+        "function",
+        "functions",
+        "prime",
+        "primes",
+    ];
+    let Some(rest) =
+        ["no ", "there are no ", "there is no "].iter().find_map(|no| words.strip_prefix(no))
+    else {
+        return false;
+    };
+    let mut parts = rest.split(' ').collect::<Vec<&str>>();
+    let Some(noun) = parts.pop() else {
+        return false;
+    };
+    let is_letter = noun.len() == 1 && parts.last() == Some(&"such");
+    (is_letter || NOUNS.contains(&noun)) && parts.iter().all(|kind| KINDS.contains(kind))
 }
 
 /// Returns whether words say that nothing is such: "no such n exists", "there is no integer with that property".

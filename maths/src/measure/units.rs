@@ -408,6 +408,12 @@ fn currency(word: &str) -> Option<Unit> {
         "CAD" => money("CAD", 100),
         "peso" => money("peso", 100),
         "ringgit" | "MYR" => money("MYR", 100),
+        "zł" | "zl" | "PLN" | "złoty" | "złotych" => money("PLN", 100),
+        "Kč" | "CZK" => money("CZK", 100),
+        "kr" | "kronor" | "kroner" => money("kr", 100),
+        "R$" | "BRL" | "reais" => money("BRL", 100),
+        "₺" | "TRY" => money("TRY", 100),
+        "₫" | "VND" => money("VND", 100),
         _ => return None,
     })
 }

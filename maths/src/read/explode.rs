@@ -12,9 +12,12 @@ const MAX_PLAIN: usize = 3;
 /// Letters of a run in a formula that are still read as a product of variables.
 const MAX_FORMULA: usize = 6;
 
-/// Short English words, which are no products of variables: `39 to 33`.
-const WORDS: [&str; 14] =
-    ["to", "is", "of", "or", "and", "the", "for", "are", "not", "if", "per", "we", "but", "was"];
+/// Short English words, which are no products of variables: `39 to 33`, `12 red, 18 blue`.
+const WORDS: [&str; 28] = [
+    "to", "is", "of", "or", "and", "the", "for", "are", "not", "if", "per", "we", "but", "was",
+    "bag", "box", "boy", "car", "cat", "cow", "cup", "dog", "egg", "hen", "men", "pen", "pig",
+    "red",
+];
 
 /// Returns `items` without words, with the places of partners counted from their start.
 pub(super) fn exploded<'a>(items: &[Lexeme<'a>]) -> Result<Vec<Lexeme<'a>>, Unread> {
@@ -25,6 +28,10 @@ pub(super) fn exploded<'a>(items: &[Lexeme<'a>]) -> Result<Vec<Lexeme<'a>>, Unre
         let at = out.len();
         match item.token {
             Token::Word { text, style } => word(*item, text, style, next, &mut out)?,
+            // `\pi_1` of a distribution.
+            Token::Constant(Constant::Pi) if next == Some(Token::Underscore) => {
+                out.push(Lexeme { token: Token::Name("pi"), mate: at, ..*item });
+            }
             Token::Open(_) => {
                 open.push(at);
                 out.push(*item);
@@ -63,7 +70,9 @@ fn word<'a>(
         out.push(Lexeme { token: Token::Accent(accent), mate: out.len(), ..item });
         return Ok(());
     }
-    if style != Style::Formula && WORDS.contains(&text) {
+    let is_moment =
+        next == Some(Token::Open(Bracket::Round)) && matches!(text, "Var" | "Cov" | "Corr");
+    if style != Style::Formula && WORDS.contains(&text) || is_moment {
         return Err(Unread::NotMaths);
     }
     let is_capitals = text.bytes().all(|b| b.is_ascii_uppercase());

@@ -31,9 +31,10 @@ use super::expr::{Expr, Workspace};
 use super::logic;
 use super::measure;
 use super::nuclide;
+use super::permutation;
 use crate::delimiters::unwrapped;
 
-pub use self::answer::{is_of_integers, says_integers};
+pub use self::answer::{is_of_integers, part_names, says_integers};
 pub use self::extrema::extremum_names;
 pub use self::respelled::aligned_end;
 
@@ -122,7 +123,11 @@ fn read_spelling(
     }
     let dialect = dialect(text);
     let text = unwrapped(text).trim_end_matches('。');
-    if chemistry::is_reaction(text) || text.contains('s') && chemistry::is_configuration(text) {
+    let may_be_cycles = text.starts_with('(') && !text.contains(',');
+    if chemistry::is_reaction(text)
+        || text.contains('s') && chemistry::is_configuration(text)
+        || may_be_cycles && permutation::is_permutation(text)
+    {
         return Ok(of_form(AnswerForm::Text(text.to_owned())));
     }
     // The real of Brazil stands before its amounts.

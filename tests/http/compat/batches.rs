@@ -313,9 +313,7 @@ fn with_a_batch_that_waits() -> (Server, TempDir, Value, TcpStream) {
     lines[BEFORE] = line(&format!("q{BEFORE}"), "/v1/score", &body);
     let file = good(&upload(&server, lines.concat()));
     let held = half_a_request(&server, ROOM - LEFT);
-    eventually("the bytes are held", || {
-        server.metric("tribunal_held{what=\"requests\"}") > 0.5
-    });
+    eventually("the bytes are held", || server.metric("tribunal_held{what=\"requests\"}") > 0.5);
     let batch = create(&server, "/v1/score", &file);
     eventually("the lines before are answered", || {
         poll(&server, &batch)["request_counts"]["completed"] == BEFORE

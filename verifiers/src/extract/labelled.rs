@@ -120,7 +120,12 @@ fn line_label(line: &str) -> Option<usize> {
     let english = || {
         let rest = without_prefix(rest, "the ").unwrap_or(rest);
         let rest = without_prefix(rest, "final ").unwrap_or(rest);
-        phrases::after_colon(without_prefix(rest, "answer")?)
+        let correct = without_prefix(rest, "correct ");
+        let option = correct.and_then(|rest| {
+            ["option", "choice", "statement"].iter().find_map(|noun| without_prefix(rest, noun))
+        });
+        let answer = || without_prefix(correct.unwrap_or(rest), "answer");
+        phrases::after_colon(option.or_else(answer)?)
     };
     let after = rest
         .strip_prefix("A:")

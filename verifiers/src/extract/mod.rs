@@ -276,6 +276,14 @@ fn last_in(response: &str, part: &Range<usize>) -> Guess {
     }
 }
 
+/// Returns the texts that a response states last for parts with names, in the order of `names`, each of which is
+/// given by its wordings; `None` where a part has no value.
+pub fn named_parts<'r>(response: &'r str, names: &[Vec<&str>]) -> Option<Vec<&'r str>> {
+    let visible = visible(response);
+    let spans = statement::named_parts(response, visible.ranges().last()?, names)?;
+    Some(spans.into_iter().map(|span| &response[span]).collect())
+}
+
 /// Returns everything after the thinking, for callers that judge a response as a whole; `None` if
 /// no text is visible.
 pub fn visible_response(response: &str) -> Option<Extracted<'_>> {

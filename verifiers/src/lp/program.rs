@@ -55,14 +55,21 @@ impl LpVerifier {
     ) -> Result<LpRun, LpRunError> {
         let LpProgram { source, gold, limits, explain } = *program;
         let Some(source) = source else {
-            let claim = Claim { gold, candidate: Candidate::Missing, question: None, explain };
+            let claim = Claim {
+                gold,
+                candidate: Candidate::Missing,
+                response: None,
+                question: None,
+                explain,
+            };
             return Ok(LpRun { verdict: self.verify(&claim, fuel)?, cpu: Duration::ZERO });
         };
         let (printed, cpu) = run(source, limits, session)?;
         let candidate =
             printed.as_ref().map_or(Candidate::Missing, |text| Candidate::Text(text.as_str()));
         // The reference first, whatever became of the program.
-        let verdict = self.verify(&Claim { gold, candidate, question: None, explain }, fuel)?;
+        let verdict =
+            self.verify(&Claim { gold, candidate, response: None, question: None, explain }, fuel)?;
         let verdict = match printed {
             Ok(_) => verdict,
             Err((failure, detail)) => Verdict::proven(

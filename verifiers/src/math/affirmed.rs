@@ -47,6 +47,10 @@ impl Question<'_> {
         match statement.trim().to_ascii_lowercase().as_str() {
             "yes" | "true" => return Some(true),
             "no" | "false" => return Some(false),
+            "impossible" | "not possible" | "cannot be done" if self.asks_ability() => {
+                return Some(false);
+            }
+            "possible" if self.asks_ability() => return Some(true),
             _ => {}
         }
         let property = stem(self.property().filter(|_| statement.len() <= MAX_BYTES)?);
@@ -73,6 +77,30 @@ impl Question<'_> {
             }
         }
         (said == 1 && denials <= 1).then_some(denials == 0)
+    }
+
+    /// Whether the last sentence asks whether something can be: "Can the board be tiled?"
+    fn asks_ability(&self) -> bool {
+        let last = self
+            .lower()
+            .trim_end()
+            .trim_end_matches(['?', '.'])
+            .rsplit(['.', '?', '!', '\n'])
+            .next();
+        last.is_some_and(|sentence| {
+            let sentence = sentence.trim();
+            [
+                "can ",
+                "could ",
+                "is it possible",
+                "is it ever possible",
+                "determine whether it is possible",
+            ]
+            .iter()
+            .any(|opening| sentence.starts_with(opening))
+                || sentence.contains(", can ")
+                || sentence.contains("is it possible")
+        })
     }
 
     /// The property that a question of yes or no asks about.

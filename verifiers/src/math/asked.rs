@@ -5,6 +5,7 @@ use maths::{Policy, Workspace};
 use super::persons::names_each;
 use super::question::{Question, bare};
 use super::relations::{chain_ends, wanted_ends, wanted_side};
+use super::times::time_of_day;
 use super::{Math, ReadCandidate, ReadGold, report};
 use crate::{Candidate, Claim, UnitScore, Verdict, VerifyError};
 
@@ -18,6 +19,11 @@ impl Math {
         ws: &mut Workspace<'_>,
     ) -> Result<Verdict, VerifyError> {
         let judged = self.judge(golds, claim, ws);
+        if !is_right(&judged)
+            && let Some(by_parts) = self.judge_parts(golds, claim, ws)
+        {
+            return if is_right(&by_parts) { by_parts } else { judged };
+        }
         let ([gold], Candidate::Statement { readings, own, .. }) = (golds, claim.candidate) else {
             return judged;
         };
@@ -122,6 +128,13 @@ impl Math {
             && self.are_multiples(&gold.answer, vector, policy, ws)
         {
             return Ok(report::multiples());
+        }
+        if question.wants_basis() && self.are_bases(gold.text, text, policy, ws) {
+            return Ok(report::multiples());
+        }
+        if let Some(time) = time_of_day(text).filter(|_| question.wants_time_of_day()) {
+            let time = self.read_candidate(&time, ws);
+            return self.pair((gold, &time), policy, claim.explain, ws);
         }
         if gold.answer.is_truth()
             && let Some(word) = opening_verdict(text)

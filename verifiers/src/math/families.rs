@@ -144,9 +144,69 @@ impl Question<'_> {
         DIRECTIONS.iter().any(|words| self.lower().contains(words))
             && !FIXED.iter().any(|words| self.lower().contains(words))
     }
+
+    /// Whether all members of a family are wanted, whose parameters may have any names.
+    pub(super) fn wants_family(&self) -> bool {
+        const OTHERS: [&str; 12] = [
+            "all polynomials",
+            "all solutions",
+            "all real solutions",
+            "all integer solutions",
+            "all integers",
+            "all matrices",
+            "all vectors",
+            "parametric",
+            "solution set",
+            "solución general",
+            "solução geral",
+            "soluzione generale",
+        ];
+        FAMILIES.iter().chain(&OTHERS).any(|words| self.lower().contains(words))
+    }
+
+    /// Whether any basis of a space is wanted, of a kernel or of a plane.
+    pub(super) fn wants_basis(&self) -> bool {
+        const ASKING: [&str; 9] = [
+            "a basis of",
+            "a basis for",
+            "basis of",
+            "basis for",
+            "eine basis",
+            "une base",
+            "una base",
+            "uma base",
+            "базис",
+        ];
+        const SPECIAL: [&str; 10] = [
+            "orthonormal",
+            "orthogonal",
+            "eigen",
+            "coordinate",
+            "relative to",
+            "with respect to",
+            "change",
+            "unit",
+            "dual",
+            "ортонорм",
+        ];
+        ASKING.iter().any(|words| self.lower().contains(words))
+            && !SPECIAL.iter().any(|words| self.lower().contains(words))
+    }
 }
 
 impl Math {
+    /// Decides whether two texts give independent vectors of rational numbers that span one space.
+    pub(super) fn are_bases(
+        &self,
+        gold: &str,
+        candidate: &str,
+        policy: Policy,
+        ws: &mut Workspace<'_>,
+    ) -> bool {
+        let tolerance = &self.config.tolerance;
+        Comparer { ws, policy, tolerance }.are_bases(gold, candidate).unwrap_or(false)
+    }
+
     /// Decides whether two vectors of numbers have one direction, or opposite ones.
     pub(super) fn are_multiples(
         &self,

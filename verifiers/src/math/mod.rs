@@ -11,6 +11,7 @@ mod asked;
 mod convert;
 mod families;
 mod label;
+mod named;
 mod persons;
 mod question;
 mod relations;
@@ -18,6 +19,7 @@ mod report;
 mod shorter;
 mod sides;
 pub mod steps;
+mod times;
 
 use std::borrow::Cow;
 
@@ -31,7 +33,10 @@ use crate::{
 };
 
 pub use self::convert::{NotConverted, convert};
-use self::shorter::{last_conclusion, last_sides, without_middle_brackets, without_remark};
+use self::shorter::{
+    last_conclusion, last_sides, without_counter, without_middle_brackets, without_remark,
+    without_text_remarks,
+};
 use self::sides::{Candidates, ReadCandidate, ReadGold};
 pub use maths::{
     BadBound, Bound, LogBase, POLICIES, PhysicalConstant, Policy, Tolerance, Undecided,
@@ -302,7 +307,7 @@ impl Math {
         let label = labelled.map(|found| found.label).or_else(|| label::only_label(text));
         let content = labelled.map_or(text, |found| found.content);
         let mut answer = maths::read_answer(content, self.read_options(), ws);
-        for shorten in [without_remark, last_conclusion] {
+        for shorten in [without_counter, without_remark, last_conclusion] {
             if answer.is_err()
                 && let Some(content) = shorten(content)
             {
@@ -310,7 +315,8 @@ impl Math {
             }
         }
         if answer.is_err()
-            && let Some(text) = without_middle_brackets(content)
+            && let Some(text) =
+                without_middle_brackets(content).or_else(|| without_text_remarks(content))
             && let Ok(answer) = maths::read_answer(&text, self.read_options(), ws)
         {
             return ReadCandidate::several(text, Ok(answer));

@@ -161,24 +161,6 @@ impl<'a> Question<'a> {
                 || self.words().any(|word| matches!(word, "angle" | "angles" | "winkel")))
     }
 
-    /// Whether all members of a family are wanted, whose parameters may have any names.
-    fn wants_family(&self) -> bool {
-        self.says(&[
-            "general solution",
-            "all functions",
-            "all polynomials",
-            "all solutions",
-            "all real solutions",
-            "all integer solutions",
-            "all integers",
-            "all matrices",
-            "all vectors",
-            "parametric",
-            "solution set",
-            "differential equation",
-        ])
-    }
-
     /// Whether the letters that only one side has may be parameters of a family: the question has none of
     /// them.
     pub(super) fn allows_renaming(&self, gold: &str, candidate: &str) -> bool {

@@ -4,6 +4,26 @@
 /// Returns `text` without the words in brackets at its end: `0.60 N` of `0.60 N (repulsive)`. Words that take
 /// the answer back stay.
 pub(super) fn without_remark(text: &str) -> Option<&str> {
+    let text = text.trim_end();
+    let inside = text.strip_suffix(")}").or_else(|| text.strip_suffix("})"));
+    let inside = inside.or_else(|| text.strip_suffix(')'))?;
+    let (before, remark) = match inside.split_once("(=") {
+        Some((before, _)) => (before, "="),
+        None => inside.rsplit_once('(')?,
+    };
+    let before = before.strip_suffix("\\text{").unwrap_or(before);
+    // `(\text{repulsive})`
+    let remark = remark.strip_prefix("\\text{").unwrap_or(remark);
+    let is_apart = before.ends_with([' ', '~']) || before.ends_with("\\,");
+    // `-16\cos 2t \quad (= -4x)` says the same once more.
+    let restates =
+        remark.trim_start().starts_with(['=', '≈']) || remark.trim_start().starts_with("\\approx");
+    let before = before.trim_end().strip_suffix("\\quad").unwrap_or(before);
+    (is_apart && (restates || are_words(remark))).then(|| before.trim_end_matches([' ', '~', '\\']))
+}
+
+/// Returns whether a text is words in small letters that take nothing back.
+fn are_words(text: &str) -> bool {
     const RETRACTIONS: [&str; 9] = [
         "extraneous",
         "false",
@@ -15,28 +35,47 @@ pub(super) fn without_remark(text: &str) -> Option<&str> {
         "rejected",
         "wrong",
     ];
-    let text = text.trim_end();
-    let inside = text.strip_suffix(")}").or_else(|| text.strip_suffix(')'))?;
-    let (before, remark) = match inside.split_once("(=") {
-        Some((before, _)) => (before, "="),
-        None => inside.rsplit_once('(')?,
-    };
-    let before = before.strip_suffix("\\text{").unwrap_or(before);
-    let mut words =
-        remark.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
+    let words = text.split(|c: char| c.is_whitespace() || c == ',');
+    let mut words = words.filter(|word| !word.is_empty()).peekable();
     let is_word = |word: &str| {
         word.len() > 2
             && word.bytes().all(|b| b.is_ascii_lowercase())
             && !RETRACTIONS.contains(&word)
     };
-    let has_words = words.clone().next().is_some();
-    let is_apart = before.ends_with([' ', '~']);
-    // `-16\cos 2t \quad (= -4x)` says the same once more.
-    let restates =
-        remark.trim_start().starts_with(['=', '≈']) || remark.trim_start().starts_with("\\approx");
-    let before = before.trim_end().strip_suffix("\\quad").unwrap_or(before);
-    (is_apart && (restates || has_words && words.all(is_word)))
-        .then(|| before.trim_end_matches([' ', '~', '\\']))
+    words.peek().is_some() && words.all(is_word)
+}
+
+/// Returns `text` without words in brackets behind its parts: `(1,1)\ \text{(local minimum)}, (-1,1)\ \text{(saddle
+/// point)}`. Words that take a part back stay.
+pub(super) fn without_text_remarks(text: &str) -> Option<String> {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("\\text{") {
+        let (before, from) = rest.split_at(at);
+        let (inner, after) = from["\\text{".len()..].split_once('}')?;
+        let words = inner.trim().strip_prefix('(').and_then(|words| words.strip_suffix(')'));
+        kept += before;
+        if words.is_some_and(are_words) {
+            kept.truncate(kept.trim_end_matches([' ', '~', '\\']).len());
+        } else {
+            kept += &from[..from.len() - after.len()];
+        }
+        rest = after;
+    }
+    kept += rest;
+    (kept.len() < text.len()).then_some(kept)
+}
+
+/// Returns the number before a counter of Korean: `120가지`.
+pub(super) fn without_counter(text: &str) -> Option<&str> {
+    const COUNTERS: [&str; 14] = [
+        "가지", "개", "명", "번", "쌍", "장", "마리", "권", "그루", "송이", "팀", "살", "회",
+        "자리",
+    ];
+    let number = COUNTERS.iter().find_map(|counter| text.trim().strip_suffix(counter))?.trim_end();
+    let is_number = number.ends_with(|c: char| c.is_ascii_digit())
+        && number.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '.' | ' '));
+    is_number.then_some(number)
 }
 
 /// Returns words without those in brackets before others: `a hyperbola` of `a (rectangular) hyperbola`.
@@ -50,7 +89,7 @@ pub(super) fn without_middle_brackets(text: &str) -> Option<String> {
 
 /// Returns what follows the last arrow of a text that concludes: `pH = 3` of `[H⁺] = 10⁻³ ⇒ pH = 3`.
 pub(super) fn last_conclusion(text: &str) -> Option<&str> {
-    let arrows = ["⇒", "⟹", "\\Rightarrow", "\\implies", "\\Longrightarrow", "=>"];
+    let arrows = ["⇒", "⟹", "\\Rightarrow", "\\implies", "\\Longrightarrow", "=>", "\\mapsto", "↦"];
     let ends = arrows.iter().filter_map(|arrow| text.rfind(arrow).map(|at| at + arrow.len()));
     ends.max().map(|end| text[end..].trim()).filter(|rest| !rest.is_empty())
 }

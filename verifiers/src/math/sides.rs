@@ -146,11 +146,15 @@ impl<'a> Candidates<'a> {
             return candidate;
         }
         if let Some(at) = own.iter().position(|candidate| is_alike(&candidate)) {
-            return amount_of_kind(own, at, gold);
+            return amount_of_kind((own, earlier), at, gold);
         }
         // A number of an earlier sentence is no answer to what the last one says otherwise.
         let at = named(earlier).or_else(|| {
-            let is_other = !gold.answer.is_value() || gold.answer.is_open(ws);
+            // "It converges for $|x| < 4$" says no other number.
+            let are_conditions = own
+                .iter()
+                .all(|candidate| candidate.answer.as_ref().is_ok_and(Answer::is_condition));
+            let is_other = !gold.answer.is_value() || gold.answer.is_open(ws) || are_conditions;
             earlier.iter().position(|candidate| is_other && is_alike(&candidate))
         });
         // What a statement says in words may affirm what was asked, or deny it.
@@ -171,7 +175,7 @@ impl<'a> Candidates<'a> {
 /// that unit is of another kind, the first reading that is an amount of this kind: of "3 seconds" and "30 m/s" the
 /// first is a time. The gold answer's value has no say in it.
 fn amount_of_kind<'r, 'a>(
-    own: &'r [ReadCandidate<'a>],
+    (own, earlier): (&'r [ReadCandidate<'a>], &'r [ReadCandidate<'a>]),
     at: usize,
     gold: &ReadGold<'_>,
 ) -> &'r ReadCandidate<'a> {
@@ -193,5 +197,5 @@ fn amount_of_kind<'r, 'a>(
     if !has_unit(chosen) && !are_amounts || is_of_kind(chosen) == Some(true) {
         return chosen;
     }
-    own.iter().find(|other| is_of_kind(other) == Some(true)).unwrap_or(chosen)
+    own.iter().chain(earlier).find(|other| is_of_kind(other) == Some(true)).unwrap_or(chosen)
 }

@@ -52,7 +52,13 @@ fn judged(pair: &Pair, response: &str) -> Judgement {
     let found = extract::answer(response, &AnswerPolicy::default());
     let texts = found.map(|found| found.texts(response));
     let candidate = texts.as_ref().map_or(Candidate::Missing, ExtractedTexts::candidate);
-    let claim = Claim { gold: Gold::Text(&pair.gold), candidate, question: None, explain: false };
+    let claim = Claim {
+        gold: Gold::Text(&pair.gold),
+        candidate,
+        response: Some(response),
+        question: None,
+        explain: false,
+    };
     let config = MathConfig::named(pair.policy).expect("the policy has its name");
     match Math::new(config).verify(&claim, &mut Fuel::default()) {
         Ok(verdict) if verdict.score == UnitScore::ONE => Judgement::Right,

@@ -20,7 +20,13 @@ fn outcome(config: InstructionsConfig, gold: &Value, response: &str) -> (f64, &'
         Value::String(text) => Gold::Text(text),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => Gold::Missing,
     };
-    let claim = Claim { gold, candidate: Candidate::Text(response), question: None, explain: true };
+    let claim = Claim {
+        gold,
+        candidate: Candidate::Text(response),
+        response: None,
+        question: None,
+        explain: true,
+    };
     match InstructionsVerifier::new(config).verify(&claim, &mut Fuel::new(Fuel::DEFAULT)) {
         Ok(verdict) => (verdict.score.get(), verdict.reason.code),
         Err(VerifyError::BadReference(reason) | VerifyError::Undecided(reason)) => {

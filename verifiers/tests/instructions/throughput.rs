@@ -64,8 +64,13 @@ fn rate(verifier: InstructionsVerifier, rows: &[Value], response: &str) -> f64 {
     let start = cpu_seconds();
     for row in std::iter::repeat_n(rows, rounds).flatten() {
         let gold = Gold::Object(row.as_object().expect("an object"));
-        let claim =
-            Claim { gold, candidate: Candidate::Text(response), question: None, explain: false };
+        let claim = Claim {
+            gold,
+            candidate: Candidate::Text(response),
+            response: None,
+            question: None,
+            explain: false,
+        };
         let verdict = verifier.verify(&claim, &mut Fuel::new(Fuel::DEFAULT));
         std::hint::black_box(verdict).expect("a verdict");
     }

@@ -34,6 +34,7 @@ use super::explode::exploded;
 use super::parse::{self, ParseResult, Setting};
 use super::token::{Bracket, Lexeme, Token};
 
+pub use self::named::part_names;
 pub(super) use self::numeral::prefixed;
 pub use self::remark::{is_of_integers, says_integers};
 pub(super) use self::text::{bare, is_date_like, prose};

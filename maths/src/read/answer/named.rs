@@ -132,16 +132,25 @@ impl AnswerReader<'_, '_, '_> {
             || !is_letter && matches!(next, Token::Relation(crate::answer::Relation::Equal));
         let is_said = is_verb || is_sign;
         let value = at + usize::from(is_said)..span.end;
-        let is_bare = matches!(
-            next,
-            Token::Number(_)
-                | Token::Minus
-                | Token::Constant(_)
-                | Token::Fraction
-                | Token::SquareRoot
-                | Token::Name(_)
-                | Token::Currency(_)
-        ) || self.opens_equation(at, span)
+        // "quotient x^2 + x - 6"
+        let is_polynomial = next.word().is_some_and(|word| word.len() == 1)
+            && at + 1 < span.end
+            && matches!(
+                self.token(at + 1),
+                Token::Caret | Token::Plus | Token::Minus | Token::Times
+            );
+        let is_bare = is_polynomial
+            || matches!(
+                next,
+                Token::Number(_)
+                    | Token::Minus
+                    | Token::Constant(_)
+                    | Token::Fraction
+                    | Token::SquareRoot
+                    | Token::Name(_)
+                    | Token::Currency(_)
+            )
+            || self.opens_equation(at, span)
             || matches!(next, Token::Open(_)) && {
                 // "center (2, -3), radius 4"
                 let after = self.items[at].mate + 1;
@@ -246,6 +255,26 @@ impl AnswerReader<'_, '_, '_> {
         };
         is_reason.then_some(AnswerForm::Truth(truth))
     }
+}
+
+/// Returns the names of a list whose members have names in words, each with its other wordings: of "max 18, min -2"
+/// the first are `maximum`, `max`, `largest` and so on. Empty for other answers.
+pub fn part_names(answer: &Answer) -> Vec<Vec<&str>> {
+    let AnswerForm::List(members) = &answer.form else {
+        return Vec::new();
+    };
+    if !answer.names_members() {
+        return Vec::new();
+    }
+    let names = members.iter().filter_map(|member| match member.subjects.first() {
+        Some(Subject::Text(name)) => Some(name.as_str()),
+        Some(Subject::Expr(_) | Subject::Several(_)) | None => None,
+    });
+    let wordings = |name| {
+        let others = SAME.iter().filter(|(_, one)| *one == name).map(|(other, _)| *other);
+        others.chain([name]).collect()
+    };
+    names.map(wordings).collect()
 }
 
 /// Returns the one name for those of one quantity.

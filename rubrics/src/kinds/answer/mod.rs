@@ -70,6 +70,7 @@ impl AnswerScorer {
         let claim = Claim {
             gold: gold(input.reference.as_ref()),
             candidate: texts.as_ref().map_or(Candidate::Missing, ExtractedTexts::candidate),
+            response: self.searches().then_some(response),
             question: input.prompt.as_deref().and_then(Passage::question),
             explain,
         };
@@ -85,6 +86,14 @@ impl AnswerScorer {
         match verdict {
             Ok(verdict) => Ok(Score::from_verdict(verdict, evidence)),
             Err(error) => Err(Failure::from_error(error, evidence)),
+        }
+    }
+
+    /// Whether an answer may stand anywhere in the response.
+    fn searches(&self) -> bool {
+        match &self.extract {
+            Extract::Answer(policy) | Extract::AnswerOrWhole(policy) => policy.last_number,
+            Extract::Marked { .. } | Extract::Visible | Extract::Whole => false,
         }
     }
 

@@ -198,6 +198,7 @@ fn symbolic_verify(a: &str, b: &str) -> Result<String, String> {
     let claim = Claim {
         gold: Gold::Text(a),
         candidate: Candidate::Text(b),
+        response: None,
         question: None,
         explain: false,
     };

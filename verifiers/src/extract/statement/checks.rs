@@ -64,6 +64,7 @@ impl Reader<'_> {
             || self.is_word(first, &["to", "we"]) && self.is_word(second, &words::CHECKING)
             // "In other words" says again what was said.
             || self.is_word(first, &["in"]) && self.is_word(second, &["other"])
+            || self.is_restatement((first, second), sentence)
             || self.offers_check(sentence)
             || self.is_consistent(sentence)
             || self.is_marked_check(sentence)
@@ -71,6 +72,33 @@ impl Reader<'_> {
             || self.is_declaration(sentence)
             || self.is_instance(sentence)
             || self.is_approximation(sentence)
+    }
+
+    /// Returns whether a sentence says the same in another unit, "That corresponds to about 1.2 × 10²⁴ molecules", or of
+    /// another formula: "by symmetry $f_{yx}$ gives the same expression".
+    fn is_restatement(
+        &self,
+        (first, second): (Option<&Piece>, Option<&Piece>),
+        sentence: &[Piece],
+    ) -> bool {
+        let hedges = ["about", "approximately", "roughly", "nearly"];
+        let corresponds = self.is_word(first, &["this", "that", "which"])
+            && self.is_word(second, &["corresponds", "amounts", "translates", "works"])
+            && sentence
+                .iter()
+                .any(|piece| self.is_word(Some(piece), &hedges) || piece.is_mark('≈'));
+        let says_same = || {
+            let same = sentence.windows(3).any(|three| {
+                self.is_word(three.first(), &["gives", "yields", "has", "is", "get"])
+                    && self.is_word(three.get(1), &["the"])
+                    && self.is_word(three.get(2), &["same"])
+            });
+            let is_name = |piece: &Piece| {
+                !self.text[piece.span.clone()].contains(|c: char| c.is_ascii_digit() || c == '=')
+            };
+            same && sentence.iter().filter(|piece| piece.is_value()).all(is_name)
+        };
+        corresponds || says_same()
     }
 
     /// Returns whether a sentence says that the answer can be checked, or that something confirms it: "You can check

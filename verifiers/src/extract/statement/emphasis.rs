@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::super::trim;
-use super::pieces::{Piece, PieceKind};
+use super::pieces::{Piece, PieceKind, with_unit};
 use super::words::{self, Words as _};
 use super::{Clause, Rank, Reader};
 
@@ -120,6 +120,29 @@ impl Reader<'_> {
         }
     }
 
+    /// Returns the value that a sentence calls exact beside one that it calls an approximation: "roughly a 51.8% chance —
+    /// exactly 671/1296".
+    pub(super) fn exact_value(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+        const EXACT: [&str; 6] =
+            ["exactly", "precisely", "genau", "exactamente", "exactement", "точно"];
+        const ROUGH: [&str; 8] = [
+            "about",
+            "approximately",
+            "around",
+            "nearly",
+            "roughly",
+            "ungefähr",
+            "environ",
+            "примерно",
+        ];
+        let at = sentence.iter().rposition(|piece| self.is_word(Some(piece), &EXACT))?;
+        let rough = sentence.iter().position(|piece| self.is_word(Some(piece), &ROUGH))?;
+        let value = sentence[at + 1..].iter().find(|piece| !piece.is_mark('*'))?;
+        let (first, second) = (rough.min(at), rough.max(at));
+        let has_both = sentence[first..second].iter().any(Piece::is_value);
+        (value.is_value() && has_both).then(|| with_unit(self.text, &self.window, value))
+    }
+
     /// Returns the number in words with which the last clause that states something concludes: "…, so
     /// there are five", "the maximal value is two". Where the clause has a value before it, a verb must
     /// give it: "$I = V/R$ equals one ampere".
@@ -132,7 +155,7 @@ impl Reader<'_> {
         let start = from + pieces[from..].iter().position(is_number)?;
         let end = start + pieces[start..].iter().take_while(|piece| is_number(piece)).count();
         let before = start.checked_sub(1).map(|before| &pieces[before]);
-        let gives = self.is_word(before, &["is", "are", "equals"]);
+        let gives = self.is_word(before, &["is", "are", "equals", "exactly", "precisely"]);
         let concludes = from == 0 && clauses.len() > 1 && self.is_concluded(pieces);
         let is_pronoun = end == start + 1 && self.is_word(pieces.get(start), &["one"]);
         let is_of = self.is_word(pieces.get(end), &["of"]);

@@ -17,6 +17,9 @@ impl Reader<'_> {
         if let Some(values) = self.equations(&lines) {
             return Some(values);
         }
+        if let Some(values) = self.numbered(&lines) {
+            return Some(values);
+        }
         let last = lines.iter().rposition(|line| is_bullet(line) || is_row(line))?;
         let has_more = lines[last + 1..].iter().flat_map(|line| line.iter()).any(Piece::is_value);
         if has_more {
@@ -36,6 +39,35 @@ impl Reader<'_> {
         };
         let is_list = |values: &Vec<Range<usize>>| (2..=MAX_MEMBERS).contains(&values.len());
         values.filter(is_list).or_else(|| self.lines_of_words(block).filter(is_list))
+    }
+
+    /// Returns the values of the last lines, each of which is a number of the list and a value: `1. $\emptyset$`.
+    fn numbered(&self, lines: &[&[Piece]]) -> Option<Vec<Range<usize>>> {
+        let value = |line: &&[Piece]| {
+            let [number, stop, rest @ ..] = line else {
+                return None;
+            };
+            let text = &self.text[number.span.clone()];
+            let (count, rest) = match text.strip_suffix('.') {
+                Some(count) => (count, &line[1..]),
+                None if matches!(stop.kind, PieceKind::Mark('.' | ')')) => (text, rest),
+                None => return None,
+            };
+            let is_mark =
+                |piece: &&Piece| !matches!(piece.kind, PieceKind::Mark('*' | ',' | '.' | ';'));
+            let said: Vec<&Piece> = rest.iter().filter(is_mark).collect();
+            match said.as_slice() {
+                [only] if only.is_value() => {
+                    Some((count.parse::<usize>().ok()?, trim::clean(self.text, only.span.clone())))
+                }
+                _ => None,
+            }
+        };
+        let mut found: Vec<(usize, Range<usize>)> = lines.iter().rev().map_while(value).collect();
+        found.reverse();
+        let in_order = found.iter().enumerate().all(|(at, (count, _))| *count == at + 1);
+        ((2..=MAX_MEMBERS).contains(&found.len()) && in_order)
+            .then(|| found.into_iter().map(|(_, value)| value).collect())
     }
 
     /// Returns the values of the last lines of which each gives one to a letter: `x = 2`.

@@ -17,6 +17,7 @@ mod emphasis;
 mod hedges;
 mod languages;
 mod listing;
+mod named;
 mod parameter;
 mod parts;
 mod pieces;
@@ -29,6 +30,7 @@ use std::ops::Range;
 
 pub(super) use self::hedges::left_open;
 pub(super) use self::languages::chinese_number;
+pub(super) use self::named::named_parts;
 pub(super) use self::parts::named_from;
 use self::pieces::{Piece, PieceKind, pieces, with_unit};
 use self::sentences::sentences;
@@ -48,12 +50,6 @@ const MAX_MEMBERS: usize = 24;
 const MAX_PREDICATE: usize = 6;
 /// Words between a denial and what it denies.
 const DENIAL_REACH: usize = 4;
-
-/// Commands of letters that name unknowns.
-const GREEK: [&str; 12] = [
-    "alpha", "beta", "gamma", "delta", "theta", "lambda", "mu", "sigma", "tau", "phi", "psi",
-    "omega",
-];
 
 /// What a text states last.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -148,6 +144,7 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
             let zero = statement.predicate.clone().and_then(|span| vanishing(text, span));
             statement.values.splice(0..0, zero.map(|span| vec![span]));
         }
+        statement.values.splice(0..0, reader.exact_value(sentence).map(|span| vec![span]));
         statement.values.splice(0..0, reader.chance(sentence).map(|span| vec![span]));
         statement.values = reader.with_amounts(statement.values, sentence);
         statement.values.extend(reader.headed(sentence).map(|span| vec![span]));
@@ -173,9 +170,18 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
     if let Some(listing) = reader.listing(&pieces[..until]) {
         // A list in one of the lines is no more than a part of it.
         let block = listing[0].start..listing[listing.len() - 1].end;
+        let is_set = |span: &Range<usize>| {
+            ["\\{", "{", "\\emptyset", "\\varnothing", "∅"]
+                .iter()
+                .any(|open| text[span.clone()].starts_with(open))
+        };
+        let are_sets = listing.iter().all(is_set);
         let is_part = |reading: &Vec<Range<usize>>| {
             let only = &text[reading[0].clone()];
-            let is_list = reading.len() > 1 || only.contains(", ") || only.contains(",\\");
+            let is_list = reading.len() > 1
+                || only.contains(", ")
+                || only.contains(",\\")
+                || are_sets && only.contains(',');
             is_list && reading.iter().all(|span| block.start <= span.start && span.end <= block.end)
         };
         let place = statement.values.iter().position(is_part);
@@ -233,9 +239,14 @@ pub(super) fn without_remarks(text: &str, span: Range<usize>) -> Range<usize> {
     }
 }
 
-/// Returns the end of `part` from the start of a line on, or of a sentence in a long line.
+/// Returns the part of a text in which its last statement is looked for.
 fn window(text: &str, part: &Range<usize>) -> Range<usize> {
-    let mut start = part.end.saturating_sub(MAX_WINDOW).max(part.start);
+    end_of(text, part, MAX_WINDOW)
+}
+
+/// Returns the last `most` bytes of `part` from the start of a line on, or of a sentence in a long line.
+fn end_of(text: &str, part: &Range<usize>, most: usize) -> Range<usize> {
+    let mut start = part.end.saturating_sub(most).max(part.start);
     if start > part.start {
         while !text.is_char_boundary(start) {
             start += 1;
@@ -548,35 +559,6 @@ impl<'t> Reader<'t> {
         let rest = &self.text[piece.span.start..self.window.end];
         let word = WORDS.iter().find(|word| rest.starts_with(**word));
         word.map_or(0, |word| word.chars().count())
-    }
-
-    /// Returns what stands before the equals sign of a formula.
-    fn left_side(&self, piece: &Piece) -> Option<&'t str> {
-        let is_formula = matches!(piece.kind, PieceKind::Formula { .. });
-        let text = &self.text[piece.span.clone()];
-        let (left, _) = text.split_once('=').or_else(|| text.split_once("\\equiv"))?;
-        is_formula.then_some(left)
-    }
-
-    fn has_left_side(&self, piece: &Piece) -> bool {
-        self.left_side(piece).is_some()
-    }
-
-    /// Returns whether a formula gives the value of more than a letter with its index: `x + y = 7`
-    /// is no member of the list that `x = 3` is of.
-    fn is_compound(&self, piece: &Piece) -> bool {
-        self.left_side(piece).is_some_and(|left| {
-            // `(m, n) = (2, 3)`
-            if left.starts_with('(') && left.contains(',') {
-                return false;
-            }
-            let name = left.split('_').next().unwrap_or(left);
-            let name = name.trim_start_matches("\\(").trim_start_matches('$').trim();
-            let is_greek = name.strip_prefix('\\').is_some_and(|name| GREEK.contains(&name));
-            let letters = name.chars().filter(|c| c.is_alphabetic()).count();
-            let is_long = letters != 1 || name.contains(['+', '-', '*', '/', '(', '^', '\\']);
-            is_long && !is_greek && !clauses::is_of_letter(name)
-        })
     }
 
     /// Returns whether words of `pieces` reject a value, and where the first of them stands.

@@ -1,8 +1,10 @@
-//! What a text says behind a formula of its letter: ", where $n$ is any integer", "(k ∈ ℤ)".
+//! What formulas say of letters: the values that they give, and what a text says behind one of its letter: ", where $n$ is any integer", "(k ∈ ℤ)".
 
 use std::ops::Range;
 
 use super::Reader;
+use super::clauses::is_of_letter;
+use super::pieces::{Piece, PieceKind};
 
 /// The longest such words, in bytes.
 const MAX_BYTES: usize = 80;
@@ -10,7 +12,13 @@ const MAX_BYTES: usize = 80;
 /// Sets of integers, as a text writes them.
 const SETS: [&str; 7] = ["\\mathbb{Z}", "\\mathbb Z", "\\mathbf{Z}", "\\mathbf Z", "\\Z", "ℤ", "Z"];
 
-impl Reader<'_> {
+/// Commands of letters that name unknowns.
+const GREEK: [&str; 12] = [
+    "alpha", "beta", "gamma", "delta", "theta", "lambda", "mu", "sigma", "tau", "phi", "psi",
+    "omega",
+];
+
+impl<'t> Reader<'t> {
     /// Returns where words end that say behind `value` that a letter of it is any integer.
     pub(super) fn parameter_end(&self, value: &Range<usize>) -> Option<usize> {
         let formula = &self.text[value.clone()];
@@ -71,6 +79,37 @@ impl Reader<'_> {
             end + usize::from(shut && opened % 2 == 1)
         });
         end.filter(|_| !is_open)
+    }
+
+    /// Returns what stands before the equals sign of a formula.
+    pub(super) fn left_side(&self, piece: &Piece) -> Option<&'t str> {
+        let is_formula = matches!(piece.kind, PieceKind::Formula { .. });
+        let text = &self.text[piece.span.clone()];
+        let (left, _) = text.split_once('=').or_else(|| text.split_once("\\equiv"))?;
+        is_formula.then_some(left)
+    }
+
+    pub(super) fn has_left_side(&self, piece: &Piece) -> bool {
+        self.left_side(piece).is_some()
+    }
+
+    /// Returns whether a formula gives the value of more than a letter with its index: `x + y = 7`
+    /// is no member of the list that `x = 3` is of.
+    pub(super) fn is_compound(&self, piece: &Piece) -> bool {
+        self.left_side(piece).is_some_and(|left| {
+            // `(m, n) = (2, 3)`
+            if left.starts_with('(') && left.contains(',') {
+                return false;
+            }
+            let name = left.split('_').next().unwrap_or(left);
+            let name = name.trim_start_matches("\\(").trim_start_matches('$').trim();
+            let is_greek = name.strip_prefix('\\').is_some_and(|name| GREEK.contains(&name));
+            let letters = name.chars().filter(|c| c.is_alphabetic()).count();
+            let is_multiple = name.starts_with(|c: char| c.is_ascii_digit());
+            let is_long =
+                is_multiple || letters != 1 || name.contains(['+', '-', '*', '/', '(', '^', '\\']);
+            is_long && !is_greek && !is_of_letter(name)
+        })
     }
 }
 

@@ -292,7 +292,15 @@ impl Reader<'_> {
                 return None;
             };
             let text = &self.text[only.clone()];
-            if only.start >= from && text.matches('=').count() == 1 && !text.contains(['<', '>']) {
+            // `2a = 6` gives no letter its value.
+            let left = text.split('=').next().unwrap_or("");
+            let left = left.trim_start_matches(['$', '\\', '(', ' ']);
+            let is_multiple = left.starts_with(|c: char| c.is_ascii_digit())
+                && left.chars().filter(|c| c.is_alphabetic()).count() == 1
+                && !left.contains(['+', '-', '−', '^']);
+            let is_equation =
+                text.matches('=').count() == 1 && !is_multiple && !text.contains(['<', '>']);
+            if only.start >= from && is_equation {
                 found.push(only.clone());
             }
         }

@@ -494,7 +494,7 @@ pub(super) struct WordList {
 }
 
 impl WordList {
-    const fn new(words: &'static [&'static str]) -> Self {
+    pub(super) const fn new(words: &'static [&'static str]) -> Self {
         let mut lengths = [0; 32];
         let mut at = 0;
         while at < words.len() {

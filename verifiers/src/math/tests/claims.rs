@@ -6,7 +6,7 @@ use crate::math::{Bound, Math, MathConfig, Tolerance};
 use crate::{Candidate, Certainty, Claim, Fuel, Gold, Verdict, Verifier, VerifyError};
 
 fn verify(gold: Gold<'_>, candidate: Candidate<'_>) -> Result<Verdict, VerifyError> {
-    let claim = Claim { gold, candidate, question: None, explain: false };
+    let claim = Claim { gold, candidate, response: None, question: None, explain: false };
     Math::default().verify(&claim, &mut Fuel::default())
 }
 
@@ -175,6 +175,7 @@ fn constants_of_physics_are_numbers_only_where_they_are_configured() {
         let claim = Claim {
             gold: Gold::Text(gold),
             candidate: Candidate::Text(candidate),
+            response: None,
             question: None,
             explain: false,
         };

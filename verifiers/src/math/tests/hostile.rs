@@ -294,6 +294,7 @@ fn judge_with_fuel(gold: &str, candidate: &str) -> (Result<Verdict, VerifyError>
     let claim = Claim {
         gold: Gold::Text(gold),
         candidate: Candidate::Text(candidate),
+        response: None,
         question: None,
         explain: true,
     };

@@ -117,6 +117,7 @@ proptest! {
         let claim = Claim {
             gold: Gold::Text("4"),
             candidate: Candidate::Text(&text),
+            response: None,
             question: None, explain: false,
         };
         let run = || {

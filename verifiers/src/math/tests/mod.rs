@@ -14,8 +14,13 @@ use crate::{Candidate, Claim, Gold, Verdict, Verifier, VerifyError};
 /// Returns the verdict with its detail, on the default fuel.
 fn judge(tolerance: Tolerance, gold: Gold<'_>, candidate: &str) -> Result<Verdict, VerifyError> {
     let math = Math::new(MathConfig { tolerance, ..MathConfig::default() });
-    let claim =
-        Claim { gold, candidate: Candidate::Text(candidate), question: None, explain: true };
+    let claim = Claim {
+        gold,
+        candidate: Candidate::Text(candidate),
+        response: None,
+        question: None,
+        explain: true,
+    };
     math.verify(&claim, &mut crate::Fuel::default())
 }
 

@@ -9,6 +9,7 @@ fn check(rows: &[(&str, &str, &str, bool)]) {
         let claim = Claim {
             gold: Gold::Text(gold),
             candidate: Candidate::Text(answer),
+            response: None,
             question: Some(question),
             explain: false,
         };
@@ -107,5 +108,30 @@ fn points_group_thousands_in_languages_that_write_so() {
     check(&[
         ("A 2.000 kg block falls. Find its energy in J.", "1250", "1.250", false),
         ("Ein Auto kostet 25.000 €. Was kosten zwei?", "50000", "50.000", true),
+    ]);
+}
+
+#[test]
+fn any_basis_is_right_where_a_basis_is_wanted() {
+    let kernel = "Find a basis of $\\ker T$.";
+    check(&[
+        (kernel, "\\{(-2,-2,1)\\}", "\\{(2, 2, -1)\\}", true),
+        (kernel, "\\{(-2,-2,1)\\}", "\\{(2, 2, 1)\\}", false),
+        (kernel, "(1,0,1), (0,1,1)", "(1,1,2), (1,-1,0)", true),
+        (kernel, "(1,0,1), (0,1,1)", "(1,1,2), (2,2,4)", false),
+        (kernel, "(1,0,1), (0,1,1)", "(1,1,2)", false),
+        ("Find an orthonormal basis of $V$.", "(1,0), (0,1)", "(1,1), (1,-1)", false),
+        ("Find the vectors $u$ and $v$.", "(1,0), (0,1)", "(1,1), (1,-1)", false),
+    ]);
+}
+
+#[test]
+fn time_of_day_may_be_in_words() {
+    let arrival = "Во сколько он прибудет?";
+    check(&[
+        (arrival, "12:30", "12 часов 30 минут", true),
+        (arrival, "12:30", "12 часов 20 минут", false),
+        ("Сколько времени займёт путь?", "12:30", "12 часов 30 минут", false),
+        ("At what time does it arrive?", "9:05", "9 h 5 min", true),
     ]);
 }
