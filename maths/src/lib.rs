@@ -33,6 +33,7 @@ mod permutation;
 mod policy;
 mod proof;
 mod read;
+mod sufficiency;
 mod tolerance;
 
 #[cfg(test)]

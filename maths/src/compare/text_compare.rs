@@ -11,6 +11,7 @@ use super::wordings::{self, WORDINGS};
 use crate::answer::{Answer, AnswerForm};
 use crate::fuel::{Exhausted, Fuel};
 use crate::number::DecimalLiteral;
+use crate::sufficiency;
 
 /// Nouns of what the word before them classifies: "right triangle".
 const CLASSES: [&str; 17] = [
@@ -166,6 +167,9 @@ pub(super) fn words(text: &str) -> String {
     let bare = bare.strip_prefix("has ").filter(|rest| !rest.is_empty()).unwrap_or(bare);
     if let Some(meant) = wordings::without_end(bare) {
         return meant.to_owned();
+    }
+    if let Some(kind) = sufficiency::kind(bare) {
+        return kind.to_owned();
     }
     if lacks_any(bare) {
         return "no solution".to_owned();

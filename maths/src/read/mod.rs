@@ -32,6 +32,7 @@ use super::logic;
 use super::measure;
 use super::nuclide;
 use super::permutation;
+use super::sufficiency;
 use crate::delimiters::unwrapped;
 
 pub use self::answer::{is_of_integers, part_names, says_integers};
@@ -127,6 +128,7 @@ fn read_spelling(
     if chemistry::is_reaction(text)
         || text.contains('s') && chemistry::is_configuration(text)
         || may_be_cycles && permutation::is_permutation(text)
+        || sufficiency::kind(text).is_some()
     {
         return Ok(of_form(AnswerForm::Text(text.to_owned())));
     }

@@ -154,6 +154,26 @@ fn null_hypothesis(text: &str) -> Option<String> {
         .then(|| words.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
+/// Returns `15 m/s` for `秒速15 m`, a speed whose time stands first.
+pub(super) fn rate(text: &str) -> Option<String> {
+    const TIMES: [(&str, &str); 9] = [
+        ("秒速", "s"),
+        ("毎秒", "s"),
+        ("每秒", "s"),
+        ("分速", "min"),
+        ("毎分", "min"),
+        ("每分钟", "min"),
+        ("時速", "h"),
+        ("时速", "h"),
+        ("每小时", "h"),
+    ];
+    let (rest, time) =
+        TIMES.iter().find_map(|(name, time)| Some((text.strip_prefix(*name)?, time)))?;
+    let rest = rest.trim().replace("キロメートル", " km").replace("メートル", " m");
+    let is_amount = rest.starts_with(|c: char| c.is_ascii_digit()) && !rest.contains('/');
+    is_amount.then(|| format!("{rest}/{time}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

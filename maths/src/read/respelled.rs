@@ -27,6 +27,7 @@ pub(super) fn unread(text: &str) -> Option<String> {
         .or_else(|| with_naturals(text))
         .or_else(|| with_free_signs(text))
         .or_else(|| signed_points(text))
+        .or_else(|| phrased::rate(text))
         .or_else(|| extrema(text))
         .or_else(|| words(text))
 }

@@ -103,6 +103,33 @@ impl Question<'_> {
         })
     }
 
+    /// Whether `statement` names the one of several kinds that `gold` names, which the question lists at its end:
+    /// "a right-angled triangle" after "(acute, right, or obtuse)". `None` where either names none of them, or several.
+    pub(super) fn same_kind(&self, gold: &str, statement: &str) -> Option<bool> {
+        /// A longer statement may name them all, and a longer list is none.
+        const MAX_BYTES: usize = 120;
+        let is_apart = |c: char| !c.is_alphabetic();
+        let list = self.lower().trim_end().trim_end_matches(['?', '.', ')', ' ']);
+        let list = list.rsplit(['(', '?', '.', ':', ';']).next()?;
+        if !list.contains(" or ") || list.len() > MAX_BYTES || statement.len() > MAX_BYTES {
+            return None;
+        }
+        let parts = list.split(", ").flat_map(|part| part.split(" or "));
+        let kinds: Vec<&str> = parts
+            .filter_map(|part| part.trim().trim_start_matches("or ").rsplit(is_apart).next())
+            .filter(|kind| kind.len() > 2)
+            .collect();
+        let named = |text: &str| {
+            let text = text.to_lowercase();
+            let words: Vec<&str> = text.split(is_apart).collect();
+            let denies = words.iter().any(|word| DENIALS.contains(word));
+            let mut found = kinds.iter().filter(|kind| words.contains(kind));
+            let kind = found.next().filter(|_| !denies)?;
+            found.next().is_none().then_some(*kind)
+        };
+        Some(named(gold)? == named(statement)?)
+    }
+
     /// The property that a question of yes or no asks about.
     fn property(&self) -> Option<&str> {
         const OPENINGS: [&str; 17] = [
@@ -126,7 +153,12 @@ impl Question<'_> {
         ];
         let sentence =
             self.lower().trim_end().trim_end_matches(['?', '.']).rsplit(['.', '?', '!', ':', '\n']);
-        let sentence = sentence.map(str::trim).find(|sentence| !sentence.is_empty())?;
+        // "Answer yes or no."
+        let asides = ["answer ", "explain", "justify", "give ", "show ", "prove your"];
+        let is_aside = |sentence: &str| asides.iter().any(|aside| sentence.starts_with(aside));
+        let mut sentence =
+            sentence.map(str::trim).filter(|part| !part.is_empty() && !is_aside(part));
+        let sentence = sentence.next()?;
         let opening = sentence.split_whitespace().next()?;
         let asks = OPENINGS.contains(&opening)
             || sentence.contains(", is ")

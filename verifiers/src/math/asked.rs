@@ -4,7 +4,7 @@ use maths::{Policy, Workspace};
 
 use super::persons::names_each;
 use super::question::{Question, bare};
-use super::relations::{chain_ends, wanted_ends, wanted_side};
+use super::relations::{chain_ends, wanted_ends, wanted_side, wanted_value};
 use super::times::time_of_day;
 use super::{Math, ReadCandidate, ReadGold, report};
 use crate::{Candidate, Claim, UnitScore, Verdict, VerifyError};
@@ -109,6 +109,12 @@ impl Math {
                 return of_side;
             }
         }
+        if gold.answer.is_value()
+            && let Some(value) = wanted_value(text, &question)
+        {
+            let value = self.read_candidate(value, ws);
+            return self.pair((gold, &value), policy, claim.explain, ws);
+        }
         if let Some(ends) = wanted_ends(text, &question)
             && let Ok(ends) = self.read_list(&ends, ws)
         {
@@ -167,6 +173,12 @@ impl Math {
             let whole = text.replace('.', "");
             let whole = self.read_candidate(&whole, ws);
             return self.pair((gold, &whole), policy, claim.explain, ws);
+        }
+        if gold.answer.is_text()
+            && candidate.answer.as_ref().is_ok_and(maths::Answer::is_text)
+            && let Some(is_same) = question.same_kind(gold.text, text)
+        {
+            return Ok(report::affirmations(is_same));
         }
         let is_other_text = candidate.is_other_text(gold, ws) || gold.answer.is_text();
         if is_other_text

@@ -56,6 +56,34 @@ pub(super) fn labelled(text: &str) -> Option<Labelled<'_>> {
     is_one.then_some(Labelled { label, content })
 }
 
+/// Words for a choice before its label.
+const NOUNS: [&str; 24] = [
+    "选项",
+    "選項",
+    "Option ",
+    "option ",
+    "Choice ",
+    "choice ",
+    "Statement ",
+    "statement ",
+    "Answer ",
+    "answer ",
+    "Aussage ",
+    "Antwort ",
+    "Lösung ",
+    "Réponse ",
+    "réponse ",
+    "Opción ",
+    "opción ",
+    "Opção ",
+    "opção ",
+    "Opzione ",
+    "opzione ",
+    "Вариант ",
+    "вариант ",
+    "Variant ",
+];
+
 /// Returns the label that is all of `text`: `B`, `(B)`, `\text{(B)}`, `\textbf{B}`.
 pub(super) fn only_label(text: &str) -> Option<char> {
     if !may_open_with_label(text) {
@@ -68,8 +96,7 @@ pub(super) fn only_label(text: &str) -> Option<char> {
         None => text,
     };
     let inner = inner.trim();
-    let nouns = ["选项", "選項", "Option ", "option ", "Choice ", "choice "];
-    let inner = nouns.iter().find_map(|noun| inner.strip_prefix(noun)).unwrap_or(inner).trim();
+    let inner = NOUNS.iter().find_map(|noun| inner.strip_prefix(noun)).unwrap_or(inner).trim();
     let inner = inner.strip_prefix('(').map_or(Some(inner), |rest| rest.strip_suffix(')'))?;
     let mut letters = inner.chars();
     let letter = letters.next().filter(|c| is_label(*c))?;

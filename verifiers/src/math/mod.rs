@@ -14,6 +14,7 @@ mod label;
 mod named;
 mod persons;
 mod question;
+mod reference;
 mod relations;
 mod report;
 mod shorter;
@@ -25,7 +26,6 @@ use std::borrow::Cow;
 
 use maths::{Answer, AnswerTexts, AnswerType, Comparer, ReadOptions, Sides, Unread, Workspace};
 use serde::Serialize;
-use serde_json::{Map, Value as Json};
 
 use crate::{
     Candidate, Certainty, Claim, Exhausted, Fuel, Gold, Reason, UnitScore, Verdict, Verifier,
@@ -33,6 +33,7 @@ use crate::{
 };
 
 pub use self::convert::{NotConverted, convert};
+use self::reference::{of_object, typed};
 use self::shorter::{
     last_conclusion, last_sides, without_counter, without_middle_brackets, without_remark,
     without_text_remarks,
@@ -327,9 +328,16 @@ impl Math {
             // `3/7 = 0.375` contradicts itself.
             let before = maths::read_answer(before, self.read_options(), ws);
             let is_number =
-                |before: Answer| before.is_value() && !before.is_open(ws) && !before.has_unit();
-            if !before.is_ok_and(is_number) {
+                |before: &Answer| before.is_value() && !before.is_open(ws) && !before.has_unit();
+            if !before.as_ref().is_ok_and(is_number) {
                 answer = maths::read_answer(last, self.read_options(), ws);
+            }
+            // `\ker f = \{0, 4, 8\} = \langle 4 \rangle`
+            if answer.is_err()
+                && let Ok(before) = before
+                && before.is_enclosed()
+            {
+                answer = Ok(before);
             }
         }
         ReadCandidate {
@@ -515,50 +523,6 @@ fn less_certain(
         Ok(verdict) => u8::from(verdict.certainty == Certainty::Presumed),
     };
     if doubt(&first) > doubt(&second) { first } else { second }
-}
-
-/// Converts the gold answer to the type in the request.
-fn typed(gold: ReadGold<'_>, wanted: Option<AnswerType>) -> Result<ReadGold<'_>, VerifyError> {
-    let Some(wanted) = wanted else {
-        return Ok(gold);
-    };
-    let ReadGold { text, answer, label, has_content, .. } = gold;
-    let answer = answer.into_type(wanted, text).ok_or_else(|| {
-        VerifyError::BadReference(Reason::with(
-            "reference_type",
-            "the reference is not of the type that the request names",
-        ))
-    })?;
-    Ok(ReadGold { text, answer, label, has_content, cost: None })
-}
-
-/// Returns the accepted answers and the type of a reference given as an object:
-/// `{"answer": "(0, 1)", "type": "interval"}`.
-fn of_object(object: &Map<String, Json>) -> Result<(Vec<&str>, Option<AnswerType>), VerifyError> {
-    let bad =
-        |detail: &'static str| VerifyError::BadReference(Reason::with("reference_shape", detail));
-    if object.keys().any(|key| key != "answer" && key != "type") {
-        return Err(bad("an object holds `answer` and perhaps `type`, nothing else"));
-    }
-    let answers = match object.get("answer") {
-        Some(Json::String(text)) => vec![text.as_str()],
-        Some(Json::Array(texts)) => texts
-            .iter()
-            .map(Json::as_str)
-            .collect::<Option<Vec<&str>>>()
-            .ok_or_else(|| bad("`answer` is a text or a list of texts"))?,
-        Some(Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_)) | None => {
-            return Err(bad("`answer` is a text or a list of texts"));
-        }
-    };
-    let hint = match object.get("type").map(Json::as_str) {
-        None => None,
-        Some(name) => {
-            let found = name.and_then(AnswerType::named);
-            Some(found.ok_or_else(|| bad("`type` is one of number, interval, tuple, set, text"))?)
-        }
-    };
-    Ok((answers, hint))
 }
 
 impl Verifier for Math {

@@ -77,6 +77,15 @@ pub(super) fn wanted_side<'t>(text: &'t str, question: &Question<'_>) -> Option<
     (is_quantity(right) && wanted == order.reverse()).then_some(left)
 }
 
+/// Returns the right side of an equation whose left side, an expression, the question asks for: 0 of `a + d = 0` after
+/// `Find $a + d$`.
+pub(super) fn wanted_value<'t>(text: &'t str, question: &Question<'_>) -> Option<&'t str> {
+    let (left, right) = text.split_once('=')?;
+    let is_expression = left.contains(['+', '-', '^', '(']) || left.contains('\\');
+    let is_closed = !right.contains('=') && !right.trim().is_empty();
+    (is_expression && is_closed && question.names(left)).then_some(right)
+}
+
 /// Returns the ends of a chain in one order, `4 < \sqrt[3]{100} < 5`, where the question asks between which
 /// numbers something lies.
 pub(super) fn wanted_ends<'t>(text: &'t str, question: &Question<'_>) -> Option<[&'t str; 2]> {

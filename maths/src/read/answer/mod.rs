@@ -346,16 +346,20 @@ impl<'t> AnswerReader<'t, '_, '_> {
         self.quantity(span).map(AnswerForm::Value)
     }
 
-    /// Returns the coordinates of a point with its name, `F(2, 0)`. `P` and `C` count, `N` and `B` are
-    /// distributions.
+    /// Returns the coordinates of a point with its name, `F(2, 0)`. `P` and `C` count, unless a coordinate has a sign,
+    /// `N` and `B` are distributions.
     fn point(&self, span: &LexemeRange) -> Option<LexemeRange> {
         let [name, next, ..] = self.slice(span) else {
             return None;
         };
+        let opens = |token| matches!(token, Token::Open(Bracket::Round) | Token::Comma);
+        let mut pairs = self.slice(span).windows(2);
+        let has_sign = pairs.any(|two| opens(two[0].token) && two[1].token == Token::Minus);
         let is_name = name.token.word().is_some_and(|letter| {
             letter.len() == 1
                 && letter.bytes().all(|b| b.is_ascii_uppercase())
-                && !matches!(letter, "P" | "C" | "N" | "B" | "U")
+                && (!matches!(letter, "P" | "C" | "N" | "B" | "U")
+                    || matches!(letter, "P" | "C") && has_sign)
         });
         let open = span.start + 1 + usize::from(next.token == Token::Prime);
         let rest = open..span.end;

@@ -404,7 +404,11 @@ impl<'a> Lexer<'a> {
                 ..
             })
         );
-        let rest = self.rest().trim_start_matches([' ', '$', '.']);
+        let mut rest = self.rest().trim_start_matches([' ', '$', '.']);
+        let spaces = ["\\,", "\\;", "\\:", "\\!", "\\ ", "\\quad", "~"];
+        while let Some(after) = spaces.iter().find_map(|space| rest.strip_prefix(space)) {
+            rest = after.trim_start_matches([' ', '$', '.']);
+        }
         let ends = rest.is_empty()
             || ["\\cup", "\\cap", "\\setminus", "U ", "\\)", "\\]", "}"]
                 .iter()

@@ -158,14 +158,19 @@ impl Parser<'_, '_, '_, '_> {
         self.bind(Bound { binder: Binder::Integral, variable, from, to, body })
     }
 
-    /// Returns the differential between the places `from..end`, in no inner bracket.
+    /// Returns the differential between the places `from..end`, in no inner bracket and of no inner integral.
     fn differential(&self, from: usize, end: usize) -> Option<usize> {
         let mut at = from;
+        let mut inner = 0;
         while at + 1 < end {
             let is_d = self.items[at].token == Token::Name("d");
             if is_d && matches!(self.items[at + 1].token, Token::Name(_)) {
-                return Some(at);
+                if inner == 0 {
+                    return Some(at);
+                }
+                inner -= 1;
             }
+            inner += usize::from(self.items[at].token == Token::Big(Big::Integral));
             at = self.items[at].mate.max(at) + 1;
         }
         None

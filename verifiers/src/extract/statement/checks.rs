@@ -98,7 +98,17 @@ impl Reader<'_> {
             };
             same && sentence.iter().filter(|piece| piece.is_value()).all(is_name)
         };
-        corresponds || says_same()
+        // "The probabilities add up to 1, as they should."
+        let adds_up = || {
+            let words = sentence.iter().filter(|piece| piece.kind == PieceKind::Word);
+            let words: Vec<&Piece> = words.collect();
+            let is_sum = words.windows(2).any(|two| {
+                self.is_word(two.first().copied(), &["sum", "add", "up"])
+                    && self.is_word(two.last().copied(), &["to"])
+            });
+            is_sum && words.iter().any(|word| self.is_word(Some(word), &["probabilities"]))
+        };
+        corresponds || says_same() || adds_up()
     }
 
     /// Returns whether a sentence says that the answer can be checked, or that something confirms it: "You can check

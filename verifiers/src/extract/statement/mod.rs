@@ -409,7 +409,7 @@ impl<'t> Reader<'t> {
             if own.start < covered {
                 return false;
             }
-            if let Some(end) = self.parameter_end(own) {
+            if let Some(end) = self.parameter_end(own).or_else(|| self.reals_end(own)) {
                 *span = own.start.min(span.start)..end;
                 covered = end;
             }

@@ -12,6 +12,9 @@ const MAX_BYTES: usize = 80;
 /// Sets of integers, as a text writes them.
 const SETS: [&str; 7] = ["\\mathbb{Z}", "\\mathbb Z", "\\mathbf{Z}", "\\mathbf Z", "\\Z", "ℤ", "Z"];
 
+/// The set of the reals, as a text writes it.
+const REALS: [&str; 4] = ["\\mathbb{R}", "\\mathbb R", "\\R", "ℝ"];
+
 /// Commands of letters that name unknowns.
 const GREEK: [&str; 12] = [
     "alpha", "beta", "gamma", "delta", "theta", "lambda", "mu", "sigma", "tau", "phi", "psi",
@@ -79,6 +82,25 @@ impl<'t> Reader<'t> {
             end + usize::from(shut && opened % 2 == 1)
         });
         end.filter(|_| !is_open)
+    }
+
+    /// Returns where a formula ends that says behind `value` and a comma that a letter of it is any real number:
+    /// `, $s \in \mathbb{R}$`.
+    pub(super) fn reals_end(&self, value: &Range<usize>) -> Option<usize> {
+        let line = self.text[value.end..self.window.end].lines().next()?;
+        let rest = line.trim_start().strip_prefix([',', '，'])?.trim_start();
+        let (rest, shut) = match rest.strip_prefix('$') {
+            Some(rest) => (rest, "$"),
+            None => (rest.strip_prefix("\\(")?, "\\)"),
+        };
+        let rest = rest.trim_start();
+        let letter = rest.chars().next().filter(char::is_ascii_alphabetic)?;
+        let rest = rest[1..].trim_start();
+        let rest = rest.strip_prefix("\\in").or_else(|| rest.strip_prefix('∈'))?.trim_start();
+        let rest = REALS.iter().find_map(|set| rest.strip_prefix(set))?.trim_start();
+        let rest = rest.strip_prefix(shut)?;
+        let is_of_it = self.text[value.clone()].contains(letter);
+        is_of_it.then(|| value.end + line.len() - rest.len())
     }
 
     /// Returns what stands before the equals sign of a formula.

@@ -217,9 +217,13 @@ fn date(text: &str, at: usize, window: &Range<usize>) -> Option<Range<usize>> {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let day = rest[name..].strip_prefix(' ')?;
     let after = &day[digits(day)..];
-    let year = after.strip_prefix(", ").or_else(|| after.strip_prefix(' '))?;
-    let is_date = month.len() <= name && (1..=2).contains(&digits(day)) && digits(year) == 4;
-    is_date.then(|| at..at + (rest.len() - year.len()) + 4)
+    let after =
+        ["st", "nd", "rd", "th"].iter().find_map(|end| after.strip_prefix(end)).unwrap_or(after);
+    let year = after.strip_prefix(", ").or_else(|| after.strip_prefix(' '));
+    let year = year.filter(|year| digits(year) == 4).map(|year| &year[4..]);
+    let is_apart = !after.starts_with(|c: char| c.is_alphanumeric() || c == '/');
+    let is_date = month.len() <= name && (1..=2).contains(&digits(day)) && is_apart;
+    is_date.then(|| at..window.end - year.unwrap_or(after).len())
 }
 
 /// Returns a date that begins with its day: `24th of April`, `4 July 1776`.

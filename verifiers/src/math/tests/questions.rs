@@ -135,3 +135,39 @@ fn time_of_day_may_be_in_words() {
         ("At what time does it arrive?", "9:05", "9 h 5 min", true),
     ]);
 }
+
+#[test]
+fn one_of_the_kinds_that_the_question_lists_answers() {
+    let kinds = "What type of triangle is it (acute, right, or obtuse)?";
+    let series = "Is the series convergent or divergent?";
+    check(&[
+        (kinds, "right", "a right-angled triangle", true),
+        (kinds, "right", "an obtuse triangle", false),
+        (kinds, "right", "not a right triangle", false),
+        (kinds, "right", "right or obtuse", false),
+        (series, "divergent", "the series is divergent by comparison", true),
+        (series, "divergent", "the series is convergent by comparison", false),
+    ]);
+}
+
+#[test]
+fn side_that_is_asked_for_answers() {
+    let sum = "Find $a+d$, given that $f$ is not the identity.";
+    check(&[
+        (sum, "0", "a+d=0", true),
+        (sum, "1", "a+d=0", false),
+        (sum, "0", "a-d=0", false),
+        (
+            "Is $G$ necessarily cyclic? Answer yes or no.",
+            "Yes",
+            "every group of order 15 is cyclic",
+            true,
+        ),
+        (
+            "Is $G$ necessarily cyclic? Answer yes or no.",
+            "No",
+            "every group of order 15 is cyclic",
+            false,
+        ),
+    ]);
+}
