@@ -68,9 +68,13 @@ impl Comparer<'_, '_> {
         if only_own.is_empty() || only_own.len() != only_other.len() || only_own.len() > 3 {
             return Ok(found);
         }
-        // `R` for `r` is another quantity, not another name.
-        let same_letter =
-            |a: &Name, b: &Name| self.ws.spelling(*a).eq_ignore_ascii_case(self.ws.spelling(*b));
+        // `R` for `r`, and `\bar{z}` for `z`, is another quantity, not another name.
+        let letter = |name: &Name| {
+            let spelling = self.ws.spelling(*name);
+            let bare = spelling.split_once('{').map_or(spelling, |(_, inner)| inner);
+            bare.trim_end_matches('}').to_ascii_lowercase()
+        };
+        let same_letter = |a: &Name, b: &Name| letter(a) == letter(b);
         if only_own.iter().any(|own| only_other.iter().any(|other| same_letter(own, other))) {
             return Ok(found);
         }

@@ -93,7 +93,7 @@ pub fn read_answer(
     // Names of extrema in other languages are one name.
     let may_differ = !text.is_ascii() || text.contains(',') && text.contains(",0");
     let other = || extrema::extrema(text).or_else(|| respelled::indian_groups(text));
-    let other = if may_differ { other() } else { None };
+    let other = if may_differ { other() } else { phrased::curve(text) };
     if let Some(Ok(answer)) = other.map(|other| read_spelling(&other, options, ws)) {
         return Ok(answer);
     }

@@ -13,6 +13,60 @@ pub(super) fn unread(text: &str) -> Option<String> {
         .or_else(|| permuted(text))
         .or_else(|| amount_of_substance(text))
         .or_else(|| null_hypothesis(text))
+        .or_else(|| connected(text))
+        .or_else(|| told(text))
+}
+
+/// Returns alternatives with "and" or "or" for the words of other languages, and for the sign of logic: `(3,4)` and
+/// `(4,3)` of `$(3,4)$ e $(4,3)$`.
+pub(super) fn connected(text: &str) -> Option<String> {
+    const AND: [&str; 5] = ["e", "y", "et", "und", "и"];
+    const OR: [&str; 6] = ["o", "ou", "oder", "u", "или", "oppure"];
+    let mut plain = text.to_owned();
+    for (words, english) in [(&AND[..], "and"), (&OR[..], "or")] {
+        for word in words {
+            plain = plain
+                .replace(&format!("$ {word} $"), &format!("\\text{{ {english} }}"))
+                .replace(&format!("\\text{{ {word} }}"), &format!("\\text{{ {english} }}"));
+        }
+    }
+    let is_equation = plain.contains('=');
+    for sign in ["\\lor", "\\vee", "∨"] {
+        if is_equation {
+            plain = plain.replace(sign, "\\text{ or }");
+        }
+    }
+    (plain != text).then_some(plain)
+}
+
+/// Returns the value of "converges to 2" and the factor of "increases by a factor of 8".
+pub(super) fn told(text: &str) -> Option<String> {
+    const OPENINGS: [&str; 8] = [
+        "converges to ",
+        "it converges to ",
+        "convergent, ",
+        "a factor of ",
+        "by a factor of ",
+        "increases by a factor of ",
+        "multiplied by ",
+        "is multiplied by ",
+    ];
+    let plain = text.replace('$', "");
+    let value = OPENINGS.iter().find_map(|opening| plain.strip_prefix(opening));
+    value.filter(|value| value.chars().any(char::is_numeric)).map(str::to_owned)
+}
+
+/// Returns the equation of "the line y = -x".
+pub(super) fn curve(text: &str) -> Option<String> {
+    const CURVES: [&str; 6] =
+        ["line ", "straight line ", "circle ", "parabola ", "plane ", "curve "];
+    if !text.starts_with("the ") {
+        return None;
+    }
+    let plain = text.replace('$', "");
+    let curve = plain.strip_prefix("the ").unwrap_or(&plain);
+    let equation = CURVES.iter().find_map(|name| curve.strip_prefix(name))?;
+    (equation.matches('=').count() == 1).then(|| equation.to_owned())
 }
 
 /// Returns the equation of `x^2 + y^2 = 4, a circle of radius 2`, which says what curve it is.

@@ -39,7 +39,10 @@ pub(super) fn words(text: &str) -> Option<String> {
     if text.len() > MAX_BYTES {
         return None;
     }
-    chinese_amount(text).or_else(|| in_symbols(text))
+    chinese_amount(text)
+        .or_else(|| in_symbols(text))
+        .or_else(|| phrased::connected(text))
+        .or_else(|| phrased::told(text))
 }
 
 /// Environments of lines that belong together.

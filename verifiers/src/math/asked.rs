@@ -135,6 +135,12 @@ impl Math {
         {
             return Ok(report::multiples());
         }
+        // Unordered pairs may be written as points.
+        if gold.text.contains("\\{") && question.says(&["unordered"]) && !text.contains('{') {
+            let sets = text.replace('(', "\\{").replace(')', "\\}");
+            let sets = self.read_candidate(&sets, ws);
+            return self.pair((gold, &sets), policy, claim.explain, ws);
+        }
         if question.wants_basis() && self.are_bases(gold.text, text, policy, ws) {
             return Ok(report::multiples());
         }

@@ -24,7 +24,9 @@ mod times;
 
 use std::borrow::Cow;
 
-use maths::{Answer, AnswerTexts, AnswerType, Comparer, ReadOptions, Sides, Unread, Workspace};
+use maths::{
+    Answer, AnswerTexts, AnswerType, Comparer, Comparison, ReadOptions, Sides, Unread, Workspace,
+};
 use serde::Serialize;
 
 use crate::{
@@ -327,10 +329,17 @@ impl Math {
         {
             // `3/7 = 0.375` contradicts itself.
             let before = maths::read_answer(before, self.read_options(), ws);
-            let is_number =
-                |before: &Answer| before.is_value() && !before.is_open(ws) && !before.has_unit();
-            if !before.as_ref().is_ok_and(is_number) {
-                answer = maths::read_answer(last, self.read_options(), ws);
+            let last = maths::read_answer(last, self.read_options(), ws);
+            let is_consistent = match (&before, &last) {
+                (Ok(number), Ok(last))
+                    if number.is_value() && !number.is_open(ws) && !number.has_unit() =>
+                {
+                    self.are_one(number, last, ws)
+                }
+                (Ok(_) | Err(_), Ok(_) | Err(_)) => true,
+            };
+            if is_consistent {
+                answer = last;
             }
             // `\ker f = \{0, 4, 8\} = \langle 4 \rangle`
             if answer.is_err()
@@ -346,6 +355,13 @@ impl Math {
             label,
             has_content: label.is_none() || labelled.is_some(),
         }
+    }
+
+    /// Returns whether two values are proven equal.
+    fn are_one(&self, first: &Answer, second: &Answer, ws: &mut Workspace<'_>) -> bool {
+        let (policy, tolerance) = (self.config.policy, &self.config.tolerance);
+        let compared = Comparer { ws, policy, tolerance }.answers(first, second, None);
+        matches!(compared, Ok(Comparison::Equal(_)))
     }
 
     /// Reads the members of a list, all of them.

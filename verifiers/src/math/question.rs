@@ -71,7 +71,7 @@ impl<'a> Question<'a> {
         self.lower.get_or_init(|| self.text.to_lowercase())
     }
 
-    fn says(&self, phrases: &[&str]) -> bool {
+    pub(super) fn says(&self, phrases: &[&str]) -> bool {
         phrases.iter().any(|phrase| self.lower().contains(phrase))
     }
 
@@ -287,7 +287,22 @@ impl<'a> Question<'a> {
 
     /// Whether vectors are wanted, which may be written as columns and as tuples.
     pub(super) fn wants_vectors(&self) -> bool {
-        self.says(&["vector", "basis", "null space", "nullspace", "kernel", "projection", "span"])
+        self.says(&[
+            "vector",
+            "basis",
+            "null space",
+            "nullspace",
+            "kernel",
+            "projection",
+            "span",
+            "gradient",
+            "curl",
+            "velocity",
+            "vektor",
+            "vecteur",
+            "вектор",
+            "向量",
+        ])
     }
 
     /// Whether a number of things is wanted.

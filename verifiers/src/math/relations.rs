@@ -81,9 +81,11 @@ pub(super) fn wanted_side<'t>(text: &'t str, question: &Question<'_>) -> Option<
 /// `Find $a + d$`.
 pub(super) fn wanted_value<'t>(text: &'t str, question: &Question<'_>) -> Option<&'t str> {
     let (left, right) = text.split_once('=')?;
-    let is_expression = left.contains(['+', '-', '^', '(']) || left.contains('\\');
+    let is_expression = left.contains(['+', '-', '−', '^', '²', '³', '(', '\\']);
     let is_closed = !right.contains('=') && !right.trim().is_empty();
-    (is_expression && is_closed && question.names(left)).then_some(right)
+    let spelled = || left.replace('²', "^2").replace('³', "^3").replace('−', "-");
+    let is_asked = || question.names(left) || question.names(&spelled());
+    (is_expression && is_closed && is_asked()).then_some(right)
 }
 
 /// Returns the ends of a chain in one order, `4 < \sqrt[3]{100} < 5`, where the question asks between which

@@ -328,7 +328,8 @@ impl AnswerReader<'_, '_, '_> {
         if let [name, open, ..] = self.slice(span)
             && name.token.word().is_some_and(|name| name.len() == 1)
             && open.token == Token::Open(Bracket::Brace)
-            && open.mate + 1 == span.end
+            && (open.mate + 1 == span.end
+                || self.is_enclosed(&(open.mate + 1..span.end), Bracket::Round))
         {
             return Ok(Some(Subject::Text(QUANTITY.to_owned())));
         }

@@ -110,6 +110,13 @@ impl Reader<'_> {
     /// Returns a bold text without the words before its colon: "CH₂O" of "Empirical formula: CH₂O".
     fn without_head(&self, span: Range<usize>) -> Range<usize> {
         let text = &self.text[span.clone()];
+        // "Hence, p² − 4q = 1"
+        if let Some((opening, rest)) = text.split_once([',', ' '])
+            && words::CONCLUDING.have(opening)
+            && !rest.trim().is_empty()
+        {
+            return trim::range_in(self.text, rest.trim_start_matches([',', ' ']));
+        }
         let is_head =
             |head: &str| head.len() > 2 && head.chars().all(|c| c.is_alphabetic() || c == ' ');
         match text.split_once(": ") {

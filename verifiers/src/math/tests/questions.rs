@@ -157,17 +157,17 @@ fn side_that_is_asked_for_answers() {
         (sum, "0", "a+d=0", true),
         (sum, "1", "a+d=0", false),
         (sum, "0", "a-d=0", false),
+        ("Find $p^2-4q$. (JEE type)", "1", "p² − 4q = 1", true),
+        ("Find all unordered pairs.", "\\{1,2\\},\\{3,4\\}", "(1,2), (4,3)", true),
+        ("Find all unordered pairs.", "\\{1,2\\},\\{3,4\\}", "(1,2), (4,2)", false),
+        ("Find all ordered pairs.", "(1,2),(3,4)", "(1,2), (4,3)", false),
         (
-            "Is $G$ necessarily cyclic? Answer yes or no.",
-            "Yes",
-            "every group of order 15 is cyclic",
+            "Find the gradient of $f$.",
+            "(2xy, x^2)",
+            "\\begin{pmatrix}2xy\\\\x^2\\end{pmatrix}",
             true,
         ),
-        (
-            "Is $G$ necessarily cyclic? Answer yes or no.",
-            "No",
-            "every group of order 15 is cyclic",
-            false,
-        ),
+        ("Is $G$ necessarily cyclic? Answer yes or no.", "Yes", "is cyclic", true),
+        ("Is $G$ necessarily cyclic? Answer yes or no.", "No", "is cyclic", false),
     ]);
 }
