@@ -15,6 +15,20 @@ pub(super) fn unread(text: &str) -> Option<String> {
         .or_else(|| null_hypothesis(text))
         .or_else(|| connected(text))
         .or_else(|| told(text))
+        .or_else(|| bounds(text))
+}
+
+/// Returns `\text{supremum} = 3/2` for `\sup = 3/2`, which names a bound.
+fn bounds(text: &str) -> Option<String> {
+    let is_name = |command: &str| {
+        text.match_indices(command).all(|(at, _)| {
+            let rest = text[at + command.len()..].trim_start_matches([' ', 'A', 'S', '\\', ',']);
+            rest.starts_with(['=', ':'])
+        })
+    };
+    let holds = text.contains("\\sup") || text.contains("\\inf");
+    let plain = text.replace("\\sup", "\\text{supremum}").replace("\\inf", "\\text{infimum}");
+    (holds && !text.contains("\\infty") && is_name("\\sup") && is_name("\\inf")).then_some(plain)
 }
 
 /// Returns alternatives with "and" or "or" for the words of other languages, and for the sign of logic: `(3,4)` and
@@ -30,7 +44,7 @@ pub(super) fn connected(text: &str) -> Option<String> {
                 .replace(&format!("\\text{{ {word} }}"), &format!("\\text{{ {english} }}"));
         }
     }
-    let is_equation = plain.contains('=');
+    let is_equation = plain.contains(['=', '<', '>', '≤', '≥']);
     for sign in ["\\lor", "\\vee", "∨"] {
         if is_equation {
             plain = plain.replace(sign, "\\text{ or }");

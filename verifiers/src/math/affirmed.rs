@@ -103,6 +103,23 @@ impl Question<'_> {
         })
     }
 
+    /// Whether `statement` opens with the small letter that `gold` is, of choices that the question lists: `c) 59` after
+    /// "a) 51 b) 57 c) 59". `None` where the gold answer is no such letter, or the statement has none.
+    pub(super) fn same_choice(&self, gold: &str, statement: &str) -> Option<bool> {
+        let bare = |text: &'_ str| -> Option<u8> {
+            let text = text.trim_start_matches(['$', '*', ' ']);
+            let text = text.strip_prefix("\\text{").unwrap_or(text);
+            let text = text.strip_prefix('(').unwrap_or(text);
+            let letter = text.bytes().next().filter(|b| (b'a'..=b'h').contains(b))?;
+            let ends = text[1..].is_empty() || text[1..].starts_with([')', '.', ':', '}', '*']);
+            ends.then_some(letter)
+        };
+        let is_listed = |letter: u8| self.text.contains(&format!("{})", char::from(letter)));
+        let own = bare(gold).filter(|_| gold.trim_matches(['$', '*', '(', ')', ' ']).len() == 1)?;
+        let other = bare(statement)?;
+        (is_listed(b'a') && is_listed(b'b') && is_listed(own)).then_some(own == other)
+    }
+
     /// Whether `statement` names the one of several kinds that `gold` names, which the question lists at its end:
     /// "a right-angled triangle" after "(acute, right, or obtuse)". `None` where either names none of them, or several.
     pub(super) fn same_kind(&self, gold: &str, statement: &str) -> Option<bool> {
@@ -122,10 +139,25 @@ impl Question<'_> {
         let named = |text: &str| {
             let text = text.to_lowercase();
             let words: Vec<&str> = text.split(is_apart).collect();
+            // "neither injective nor surjective"
+            if let Some(neither) = kinds.iter().find(|kind| **kind == "neither")
+                && words.contains(&"neither")
+            {
+                return Some(*neither);
+            }
             let denies = words.iter().any(|word| DENIALS.contains(word));
             let mut found = kinds.iter().filter(|kind| words.contains(kind));
-            let kind = found.next().filter(|_| !denies)?;
-            found.next().is_none().then_some(*kind)
+            let kind = *found.next()?;
+            if found.next().is_some() {
+                return None;
+            }
+            // "not valid" is "invalid".
+            let opposite = |other: &&&str| {
+                let (long, short) =
+                    if other.len() > kind.len() { (**other, kind) } else { (kind, **other) };
+                long.strip_suffix(short).is_some_and(|prefix| NEGATIONS.contains(&prefix))
+            };
+            if denies { kinds.iter().find(opposite).copied() } else { Some(kind) }
         };
         Some(named(gold)? == named(statement)?)
     }

@@ -102,6 +102,9 @@ impl Math {
             return judged;
         }
         let text = &candidate.text;
+        if let Some(is_one) = question.same_choice(gold.text, text) {
+            return Ok(report::labels(is_one));
+        }
         if let Some(side) = wanted_side(text, &question) {
             let side = self.read_candidate(side, ws);
             let of_side = self.pair((gold, &side), policy, claim.explain, ws);

@@ -30,6 +30,9 @@ const VERBS: [&str; 7] = ["is", "isn't", "are", "was", "cannot", "can't", "or"];
 /// Splits `text` after a label in brackets or with a mark. `None` where there is none, where
 /// nothing follows it, or where another label follows.
 pub(super) fn labelled(text: &str) -> Option<Labelled<'_>> {
+    if let Some((label, content)) = circled(text) {
+        return (!content.is_empty()).then_some(Labelled { label, content });
+    }
     if !may_open_with_label(text) {
         return None;
     }
@@ -54,6 +57,27 @@ pub(super) fn labelled(text: &str) -> Option<Labelled<'_>> {
     let first = content.split(|c: char| !c.is_alphabetic() && c != '\'').next().unwrap_or("");
     let is_one = !content.is_empty() && !VERBS.contains(&first) && !holds_label(content);
     is_one.then_some(Labelled { label, content })
+}
+
+/// Numbers of choices in circles, and the letters that stand for them.
+const CIRCLES: [char; 8] = ['①', '②', '③', '④', '⑤', '⑥', '⑦', '⑧'];
+const LETTERS: &str = "ABCDEFGH";
+
+/// Returns the letter of the number in a circle that is all of `text`.
+pub(super) fn letter_of_circled(text: &str) -> Option<&'static str> {
+    let at = CIRCLES.iter().position(|circle| text.strip_prefix(*circle) == Some(""))?;
+    Some(&LETTERS[at..=at])
+}
+
+/// Returns the label of the number in a circle that opens a text, and what follows it: `② 3/10`.
+fn circled(text: &str) -> Option<(char, &str)> {
+    let bare = text.trim_matches(['$', '*', ' ']);
+    let (at, circle) = CIRCLES.iter().enumerate().find(|(_, circle)| bare.starts_with(**circle))?;
+    let label = char::from(LETTERS.as_bytes()[at]);
+    let rest = bare[circle.len_utf8()..].trim_start_matches(['*', ' ', '.', ':', ')', '번']);
+    // Several choices: `①⑤`.
+    let is_one = !rest.contains(|c: char| CIRCLES.contains(&c));
+    is_one.then(|| (label, unwrapped(rest)))
 }
 
 /// Words for a choice before its label.
@@ -86,6 +110,9 @@ const NOUNS: [&str; 24] = [
 
 /// Returns the label that is all of `text`: `B`, `(B)`, `\text{(B)}`, `\textbf{B}`.
 pub(super) fn only_label(text: &str) -> Option<char> {
+    if let Some((label, content)) = circled(text) {
+        return content.is_empty().then_some(label);
+    }
     if !may_open_with_label(text) {
         return None;
     }

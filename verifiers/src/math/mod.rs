@@ -9,6 +9,7 @@
 mod affirmed;
 mod asked;
 mod convert;
+mod decimals;
 mod families;
 mod label;
 mod named;
@@ -35,10 +36,11 @@ use crate::{
 };
 
 pub use self::convert::{NotConverted, convert};
+use self::decimals::{has_decimal_comma, holds_decimal};
 use self::reference::{of_object, typed};
 use self::shorter::{
-    last_conclusion, last_sides, without_counter, without_middle_brackets, without_remark,
-    without_text_remarks,
+    formula_in_brackets, last_conclusion, last_sides, molar, with_blank, without_constant,
+    without_counter, without_middle_brackets, without_remark, without_text_remarks,
 };
 use self::sides::{Candidates, ReadCandidate, ReadGold};
 pub use maths::{
@@ -134,6 +136,7 @@ impl Math {
         let labelled = label::labelled(text);
         let label = labelled.map(|found| found.label).or_else(|| label::only_label(text));
         let text = labelled.map_or(text, |found| found.content);
+        let text = label::letter_of_circled(text).unwrap_or(text);
         let before = ws.fuel.used();
         let answer = maths::read_answer(text, self.read_options(), ws).and_then(|answer| {
             let answer = self.amount_with_comma(text, answer, ws);
@@ -242,8 +245,8 @@ impl Math {
         }
     }
 
-    /// Compares other readings of texts that have two, as the types of both sides say: the decimal commas of
-    /// `1,5`, and the decimal after an exact value where the gold answer is a decimal. Returns a verdict
+    /// Compares other readings of texts that have two, as the types of both sides say: the unit of `150km` where the
+    /// other side has one, the decimal commas of `1,5`, and the decimal after an exact value where the gold answer is a decimal. Returns a verdict
     /// where that is the answer.
     fn otherwise(
         &self,
@@ -256,7 +259,19 @@ impl Math {
         let with_comma = ReadOptions { decimal_comma: true, ..self.read_options() };
         let comma = |text: &str| self.config.policy.repair && has_decimal_comma(text);
         let (gold_again, candidate_again);
-        let pair = if other.is_list() && own.is_value() && comma(texts.candidate) {
+        let pair = if own.has_unit()
+            && !other.has_unit()
+            && let Some(apart) = with_blank(texts.candidate).or_else(|| molar(texts.candidate))
+        {
+            candidate_again = maths::read_answer(&apart, self.read_options(), ws).ok()?;
+            ComparedAnswers { candidate: &candidate_again, ..pair }
+        } else if other.has_unit()
+            && !own.has_unit()
+            && let Some(apart) = with_blank(gold.text).or_else(|| molar(gold.text))
+        {
+            gold_again = maths::read_answer(&apart, self.read_options(), ws).ok()?;
+            ComparedAnswers { gold: &gold_again, ..pair }
+        } else if other.is_list() && own.is_value() && comma(texts.candidate) {
             candidate_again = maths::read_answer(texts.candidate, with_comma, ws).ok()?;
             candidate_again.is_value().then_some(())?;
             ComparedAnswers { candidate: &candidate_again, ..pair }
@@ -309,8 +324,9 @@ impl Math {
         let labelled = label::labelled(text);
         let label = labelled.map(|found| found.label).or_else(|| label::only_label(text));
         let content = labelled.map_or(text, |found| found.content);
+        let content = formula_in_brackets(content).unwrap_or(content);
         let mut answer = maths::read_answer(content, self.read_options(), ws);
-        for shorten in [without_counter, without_remark, last_conclusion] {
+        for shorten in [without_counter, without_constant, without_remark, last_conclusion] {
             if answer.is_err()
                 && let Some(content) = shorten(content)
             {
@@ -357,6 +373,17 @@ impl Math {
         }
     }
 
+    /// Reads a member of a list, which is no list: `0,375` has a decimal comma.
+    fn read_member(&self, text: &str, ws: &mut Workspace<'_>) -> Result<Answer, Unread> {
+        let read = maths::read_answer(text, self.read_options(), ws)?;
+        let is_number = self.config.policy.repair && read.is_list() && has_decimal_comma(text);
+        if !is_number {
+            return Ok(read);
+        }
+        let options = ReadOptions { decimal_comma: true, ..self.read_options() };
+        Ok(maths::read_answer(text, options, ws).ok().filter(Answer::is_value).unwrap_or(read))
+    }
+
     /// Returns whether two values are proven equal.
     fn are_one(&self, first: &Answer, second: &Answer, ws: &mut Workspace<'_>) -> bool {
         let (policy, tolerance) = (self.config.policy, &self.config.tolerance);
@@ -370,26 +397,28 @@ impl Math {
         members: &[&'a str],
         ws: &mut Workspace<'_>,
     ) -> Result<ReadCandidate<'a>, Unread> {
-        let mut read = |text: &str| maths::read_answer(text, self.read_options(), ws);
+        let options = self.read_options();
+        let read = |text: &str, ws: &mut Workspace<'_>| maths::read_answer(text, options, ws);
         // "maximum value $5$" and "minimum value $-3$" are named parts of one answer.
         let opens_with_name =
             |text: &&str| text.bytes().take_while(u8::is_ascii_alphabetic).count() > 2;
         if members.iter().all(opens_with_name) {
             let joined = members.join(", ").replace("**", "");
-            if let Ok(answer) = read(&joined)
+            if let Ok(answer) = read(&joined, ws)
                 && answer.member_count() == members.len()
             {
                 return Ok(ReadCandidate::several(joined, Ok(answer)));
             }
         }
-        let answers: Result<Vec<Answer>, Unread> = members.iter().map(|text| read(text)).collect();
+        let answers: Result<Vec<Answer>, Unread> =
+            members.iter().map(|text| self.read_member(text, ws)).collect();
         let answers = match answers {
             Ok(answers) => answers,
             // "A: knight" and "B: knave" are read together.
             Err(unread) => {
                 let joined = members.join(", ").replace("**", "");
                 let answer =
-                    read(&joined).ok().filter(|answer| answer.member_count() == members.len());
+                    read(&joined, ws).ok().filter(|answer| answer.member_count() == members.len());
                 return answer
                     .map(|answer| ReadCandidate::several(joined, Ok(answer)))
                     .ok_or(unread);
@@ -398,7 +427,7 @@ impl Math {
         // Lines of words: "**A** is a knave" and "**B** is a knight" name parts of one answer.
         if answers.iter().all(Answer::is_text) {
             let joined = members.join(", ").replace("**", "");
-            let answer = read(&joined);
+            let answer = read(&joined, ws);
             let answer = answer.unwrap_or_else(|_| Answer::list(answers));
             return Ok(ReadCandidate::several(joined, Ok(answer)));
         }
@@ -513,20 +542,6 @@ impl Math {
             },
         }
     }
-}
-
-/// Returns whether a decimal point between digits stands in `text`.
-fn holds_decimal(text: &str) -> bool {
-    let is_digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
-    memchr::memchr_iter(b'.', text.as_bytes())
-        .any(|at| at > 0 && is_digit(at - 1) && is_digit(at + 1))
-}
-
-/// Returns whether commas stand in `text`, each between digits, so that they may be decimal points.
-fn has_decimal_comma(text: &str) -> bool {
-    let is_digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
-    let mut commas = memchr::memchr_iter(b',', text.as_bytes()).peekable();
-    commas.peek().is_some() && commas.all(|at| at > 0 && is_digit(at - 1) && is_digit(at + 1))
 }
 
 /// Returns the less certain verdict: undecided before presumed, presumed before proven.

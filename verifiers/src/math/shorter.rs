@@ -14,12 +14,17 @@ pub(super) fn without_remark(text: &str) -> Option<&str> {
     let before = before.strip_suffix("\\text{").unwrap_or(before);
     // `(\text{repulsive})`
     let remark = remark.strip_prefix("\\text{").unwrap_or(remark);
-    let is_apart = before.ends_with([' ', '~']) || before.ends_with("\\,");
+    let is_apart = before.ends_with([' ', '~', '\\']) || before.ends_with("\\,");
     // `-16\cos 2t \quad (= -4x)` says the same once more.
     let restates =
         remark.trim_start().starts_with(['=', '≈']) || remark.trim_start().starts_with("\\approx");
+    // `2n + 1\ (n \in \mathbf N^*)`
+    let mut said = remark.chars();
+    let is_domain = said.next().is_some_and(|c| c.is_ascii_lowercase())
+        && ["\\in", "∈"].iter().any(|sign| said.as_str().trim_start().starts_with(sign));
     let before = before.trim_end().strip_suffix("\\quad").unwrap_or(before);
-    (is_apart && (restates || are_words(remark))).then(|| before.trim_end_matches([' ', '~', '\\']))
+    (is_apart && (restates || is_domain || are_words(remark)))
+        .then(|| before.trim_end_matches([' ', '~', '\\']))
 }
 
 /// Returns whether a text is words in small letters that take nothing back.
@@ -64,6 +69,53 @@ pub(super) fn without_text_remarks(text: &str) -> Option<String> {
     }
     kept += rest;
     (kept.len() < text.len()).then_some(kept)
+}
+
+/// Returns `0.50 mol/L` for `0.50 M`, which may be a product.
+pub(super) fn molar(text: &str) -> Option<String> {
+    let text = text.trim_matches(['$', ' ', '*']);
+    let fonts =
+        ["\\text{ M}", "\\,\\text{M}", "\\ \\text{M}", "\\ \\mathrm{M}", "\\,\\mathrm{M}", " M"];
+    let number = fonts.iter().find_map(|font| text.strip_suffix(font))?;
+    let is_number = number.ends_with(|c: char| c.is_ascii_digit() || matches!(c, '}' | ')'));
+    is_number.then(|| format!("{number} mol/L"))
+}
+
+/// Returns an amount with a blank before its unit: `150 km` for `150km`, which may be a product of letters.
+pub(super) fn with_blank(text: &str) -> Option<String> {
+    let text = text.trim_matches(['$', ' ', '*']);
+    let digits = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ','))?;
+    let (number, unit) = text.split_at(digits);
+    let letters = unit.chars().filter(|c| c.is_alphabetic()).count();
+    let is_unit = letters > 1 && unit.starts_with(char::is_alphabetic) && maths::is_unit(unit);
+    (!number.is_empty() && is_unit).then(|| format!("{number} {unit}"))
+}
+
+/// Returns a formula without words that say that its letter is a constant: `ax^2, a \in \mathbb{R}\text{ constant}`.
+pub(super) fn without_constant(text: &str) -> Option<&str> {
+    let ends = [
+        "\\text{ constant}",
+        "\\text{ (constant)}",
+        "\\text{ arbitrary}",
+        " constant",
+        " arbitrary",
+    ];
+    let bare = ends.iter().find_map(|end| text.trim_end().strip_suffix(end))?;
+    bare.contains("\\in").then_some(bare)
+}
+
+/// Returns the chemical formula behind its name: `H_2` of `\text{hydrogen }(\mathrm{H_2})`.
+pub(super) fn formula_in_brackets(text: &str) -> Option<&str> {
+    // Most answers have no name before a bracket.
+    let inside = text.trim_end().strip_suffix(')')?;
+    let (name, formula) = inside.split_once('(')?;
+    let name = name.trim().trim_start_matches("\\text{").trim_end_matches(['}', ' ', '~', '\\']);
+    let fonts = ["\\mathrm{", "\\text{", "\\ce{"];
+    let bare = fonts.iter().find_map(|font| formula.strip_prefix(font)?.strip_suffix('}'));
+    let formula = bare.unwrap_or(formula).trim_matches('$');
+    let plain = formula.replace(['_', '{', '}', '^'], "");
+    let is_name = name.len() > 2 && name.chars().all(|c| c.is_ascii_alphabetic() || c == ' ');
+    (is_name && maths::is_chemical(&plain)).then_some(formula)
 }
 
 /// Returns the number before a counter of Korean: `120가지`.

@@ -16,7 +16,9 @@ const MAX_WORDS: usize = 4;
 const VERBS: [&str; 6] = ["is", "are", "equals", "has", "gets", "receives"];
 
 /// Names of one quantity.
-const SAME: [(&str, &str); 12] = [
+const SAME: [(&str, &str); 14] = [
+    ("sup", "supremum"),
+    ("inf", "infimum"),
     ("max", "maximum"),
     ("min", "minimum"),
     ("largest", "maximum"),
@@ -304,9 +306,10 @@ fn is_name(word: &str) -> bool {
     if matches!(word, "GCD" | "LCM" | "HCF" | "MAX" | "MIN") {
         return true;
     }
-    word.len() > 2
-        && word.bytes().all(|b| b.is_ascii_alphabetic())
-        && word[1..].bytes().all(|b| b.is_ascii_lowercase())
+    let mut letters = word.chars();
+    word.chars().count() > 2
+        && letters.next().is_some_and(char::is_alphabetic)
+        && letters.all(char::is_lowercase)
         && !VERBS.contains(&word)
         && !NO_NAMES.contains(&word)
 }

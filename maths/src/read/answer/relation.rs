@@ -409,13 +409,16 @@ impl AnswerReader<'_, '_, '_> {
             return self.computed(left, right);
         };
         if is_constant(left_expr, self.ws) {
-            // `5 = x`.
-            if let Some(subject) = self.subject(right)? {
+            // `5 = x`; but what a limit or a sum is, stands behind it: `\lim … = e`.
+            let is_computed = matches!(self.ws.node(left_expr), Node::Bound(_));
+            let subject = if is_computed { None } else { self.subject(right)? };
+            if let Some(subject) = subject {
                 let form = self.value(left.clone())?;
                 return Ok(Answer { subjects: vec![subject], ..answer_of(form) });
             }
             if let Some(right_expr) = self.try_expression(right)?
                 && !is_constant(right_expr, self.ws)
+                && !is_computed
             {
                 return Ok(answer_of(AnswerForm::Equation(left_expr, right_expr)));
             }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::pieces::{Piece, PieceKind, unit_length};
+use super::pieces::{Piece, PieceKind, unit_length, with_unit};
 use super::words::{self, Words as _};
 use super::{MAX_MEMBERS, Reader};
 
@@ -68,6 +68,22 @@ impl Reader<'_> {
             return at - 1;
         }
         at
+    }
+
+    /// Returns the amounts of a sentence that say how wide, long or high something is: "5 cm wide and 12 cm long".
+    pub(super) fn dimensions(&self, sentence: &[Piece]) -> Option<Vec<Range<usize>>> {
+        const ADJECTIVES: [&str; 9] =
+            ["wide", "long", "high", "tall", "deep", "thick", "breit", "lang", "hoch"];
+        let mut found = Vec::new();
+        for piece in sentence.iter().filter(|piece| piece.is_value()) {
+            let span = with_unit(self.text, &self.window, piece);
+            let after = sentence.iter().find(|next| next.span.start >= span.end);
+            if !self.is_word(after, &ADJECTIVES) {
+                return None;
+            }
+            found.push(span);
+        }
+        (2..=3).contains(&found.len()).then_some(found)
     }
 
     /// Returns the letters of several choices that a sentence names last and does not call false: "the correct choices

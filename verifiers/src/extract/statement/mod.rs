@@ -194,6 +194,7 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
         let equations = reader.equations_of(&statement.values, last);
         statement.values.extend(equations);
         statement.values.extend(reader.counted(last));
+        statement.values.extend(reader.dimensions(last));
         statement.values.extend(reader.divisibility(last).map(|span| vec![span]));
         statement.values.extend(reader.letters_of_choices(last));
         statement.values.splice(0..0, reader.extrema(last));
@@ -526,6 +527,10 @@ impl<'t> Reader<'t> {
                         return false;
                     }
                     at += 1;
+                }
+                // Polish and its neighbours write "i" for "and".
+                PieceKind::Word if gap.len() == 1 && self.is_word(Some(piece), &["i"]) => {
+                    joins = true
                 }
                 PieceKind::Word if self.is_word(Some(piece), &words::JOINING) => joins = true,
                 // A word of a script without blanks has a piece for each of its characters.

@@ -123,7 +123,23 @@ impl Reader<'_> {
         let is_name = |span: &Range<usize>| {
             self.text[span.clone()].trim().len() == 1 && self.is_mere_name(span)
         };
+        // "10 liters of the 60% solution"
+        let is_strength = |span: &Range<usize>| {
+            const NOUNS: [&str; 8] = [
+                "solution",
+                "acid",
+                "alcohol",
+                "mixture",
+                "alloy",
+                "saline",
+                "concentration",
+                "antifreeze",
+            ];
+            let after = sentence.iter().find(|piece| piece.span.start >= span.end);
+            self.text[span.clone()].ends_with('%') && self.is_word(after, &NOUNS)
+        };
         reading.iter().any(is_limit)
+            || matches!(reading, [only] if is_strength(only))
             || reading.iter().all(|span| is_name(span) && self.is_declared(sentence, span))
     }
 

@@ -147,6 +147,24 @@ fn one_of_the_kinds_that_the_question_lists_answers() {
         (kinds, "right", "right or obtuse", false),
         (series, "divergent", "the series is divergent by comparison", true),
         (series, "divergent", "the series is convergent by comparison", false),
+        ("Is the argument valid or invalid?", "invalid", "The argument is not valid", true),
+        ("Is the argument valid or invalid?", "valid", "The argument is not valid", false),
+        ("Is $f$ even or odd?", "odd", "not even", false),
+        (
+            "Is $f$ injective, surjective, both, or neither?",
+            "neither",
+            "neither injective nor surjective",
+            true,
+        ),
+        (
+            "Is $f$ injective, surjective, both, or neither?",
+            "injective",
+            "neither injective nor surjective",
+            false,
+        ),
+        ("Which is prime? a) 51  b) 57  c) 59  d) 91", "c", "c) 59", true),
+        ("Which is prime? a) 51  b) 57  c) 59  d) 91", "b", "c) 59", false),
+        ("Solve for $a$ in terms of $b$ and $c$.", "b", "c", false),
     ]);
 }
 
