@@ -13,6 +13,9 @@ use crate::fuel::{Exhausted, Fuel};
 use crate::number::DecimalLiteral;
 use crate::sufficiency;
 
+/// The wording for texts that say that nothing is such.
+const NONE_SUCH: &str = "nothing is such";
+
 /// Nouns of what the word before them classifies: "right triangle".
 const CLASSES: [&str; 17] = [
     "triangle",
@@ -86,11 +89,13 @@ pub(super) fn compare(
     if !gold.chars().any(char::is_alphabetic) || !candidate.chars().any(char::is_alphabetic) {
         return Ok(None);
     }
+    let (own, other) = (wordings::meaning(&gold), wordings::meaning(&candidate));
     // That no number is such, and that there is no solution, is one.
-    let denies = |words: &str| matches!(wordings::meaning(words), "does not exist" | "no solution");
+    let denies = |meaning: &str| matches!(meaning, "does not exist" | "no solution");
     let is_same = gold == candidate
-        || wordings::meaning(&gold) == wordings::meaning(&candidate)
-        || denies(&gold) && denies(&candidate);
+        || own == other
+        || own == NONE_SUCH && denies(other)
+        || other == NONE_SUCH && denies(own);
     Ok(Some(if is_same || is_qualified(&gold, &candidate) {
         Comparison::equal("text_equal")
     } else {
@@ -171,11 +176,8 @@ pub(super) fn words(text: &str) -> String {
     if let Some(kind) = sufficiency::kind(bare) {
         return kind.to_owned();
     }
-    if lacks_any(bare) {
-        return "no solution".to_owned();
-    }
-    if says_nothing_exists(bare) {
-        return "does not exist".to_owned();
+    if lacks_any(bare) || says_nothing_exists(bare) {
+        return NONE_SUCH.to_owned();
     }
     let wording = WORDINGS.iter().find(|(wording, _)| *wording == bare);
     let meant = wording.map(|(_, meant)| *meant);
@@ -215,17 +217,13 @@ fn lacks_any(words: &str) -> bool {
         "valid",
         "negative",
     ];
-    const NOUNS: [&str; 18] = [
+    const NOUNS: [&str; 14] = [
         "integer",
         "integers",
         "number",
         "numbers",
         "pair",
         "pairs",
-        "root",
-        "roots",
-        "solution",
-        "solutions",
         "value",
         "values",
         "triple",
@@ -382,5 +380,5 @@ fn command<'a>(after: &'a str, out: &mut String) -> &'a str {
 /// Returns whether words say that nothing is such: "does not exist", "no solution".
 pub fn says_none(text: &str) -> bool {
     let words = words(text);
-    matches!(wordings::meaning(&words), "does not exist" | "no solution")
+    matches!(wordings::meaning(&words), "does not exist" | "no solution" | NONE_SUCH)
 }

@@ -100,13 +100,11 @@ impl Reader<'_> {
         };
         // "The probabilities add up to 1, as they should."
         let adds_up = || {
-            let words = sentence.iter().filter(|piece| piece.kind == PieceKind::Word);
-            let words: Vec<&Piece> = words.collect();
-            let is_sum = words.windows(2).any(|two| {
-                self.is_word(two.first().copied(), &["sum", "add", "up"])
-                    && self.is_word(two.last().copied(), &["to"])
-            });
-            is_sum && words.iter().any(|word| self.is_word(Some(word), &["probabilities"]))
+            sentence.iter().any(|piece| self.is_word(Some(piece), &["probabilities"]))
+                && sentence.windows(2).any(|two| {
+                    self.is_word(two.first(), &["sum", "add", "up"])
+                        && self.is_word(two.last(), &["to"])
+                })
         };
         corresponds || says_same() || adds_up()
     }
