@@ -155,7 +155,30 @@ fn canonical(text: &str) -> Option<String> {
     }
     // What stands between a quantifier and what it says differs by author.
     let is_between = |c: char| quantified && matches!(c, ':' | ',' | '|' | '.' | ';');
-    Some(signs.chars().filter(|c| !is_between(*c)).collect())
+    let signs: String = signs.chars().filter(|c| !is_between(*c)).collect();
+    Some(if quantified { bare_scope(signs) } else { signs })
+}
+
+/// Returns a formula without the brackets around all that its quantifiers say: `∃x∈ℝ∀y∈ℝ(x+y≠0)`.
+fn bare_scope(signs: String) -> String {
+    let Some(open) = signs.find('(').filter(|_| signs.ends_with(')')) else {
+        return signs;
+    };
+    let is_prefix = !signs[..open].contains(['∧', '∨', '→', '↔', '¬', '=', '≠']);
+    let mut depth = 0;
+    let shut = signs[open..].char_indices().find(|(_, c)| {
+        depth += match c {
+            '(' => 1,
+            ')' => -1,
+            _ => 0,
+        };
+        depth == 0
+    });
+    let is_whole = shut.is_some_and(|(at, _)| open + at + 1 == signs.len());
+    let inner = &signs[open + 1..signs.len() - 1];
+    // `P(x)` is no scope.
+    let is_applied = signs[..open].ends_with(|c: char| c.is_ascii_uppercase());
+    if is_prefix && is_whole && !is_applied { format!("{}{inner}", &signs[..open]) } else { signs }
 }
 
 /// Returns whether a sign or a command of such a formula may stand in `text`.

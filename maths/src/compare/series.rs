@@ -26,6 +26,10 @@ impl Comparer<'_, '_> {
         if let Some(found) = self.antiderivatives(gold, candidate)? {
             return Ok(Some(found));
         }
+        if let Some(multiplied) = self.multiplied(gold, candidate)? {
+            let same = self.exprs(multiplied, candidate)?.is_equal();
+            return Ok(same.then(|| Comparison::equal("calculus_equal")));
+        }
         let Some(own) = self.series(gold)? else {
             return Ok(None);
         };
@@ -33,6 +37,25 @@ impl Comparer<'_, '_> {
             return Ok(None);
         };
         Ok(self.are_same_series(&own, &other)?.then(|| Comparison::equal("calculus_equal")))
+    }
+
+    /// Returns `gold` with products for the function values of a letter that is a quantity in `candidate`: `g(\sin t - m)`
+    /// beside `g \sin t - m g`. `None` where there is none.
+    fn multiplied(&mut self, gold: Expr, candidate: Expr) -> Result<Option<Expr>, Exhausted> {
+        let letters = algebra::variables(candidate, self.ws);
+        let mut is_found = false;
+        let product = self.ws.replaced(gold, &mut |ws, node| {
+            let Node::Apply(name, arguments) = node else { return Ok(None) };
+            let [argument] = arguments.as_ref() else { return Ok(None) };
+            if !letters.contains(name) || !matches!(ws.node(*argument), Node::Sum(_)) {
+                return Ok(None);
+            }
+            is_found = true;
+            let (name, argument) = (*name, *argument);
+            let letter = ws.intern(Node::Symbol(name))?;
+            ws.product(vec![letter, argument]).map(Some)
+        })?;
+        Ok(is_found.then_some(product))
     }
 
     fn are_same_series(&mut self, own: &Series, other: &Series) -> Result<bool, Exhausted> {

@@ -96,6 +96,8 @@ pub(super) fn compare(
         || own == other
         || own == NONE_SUCH && denies(other)
         || other == NONE_SUCH && denies(own);
+    let is_same =
+        is_same || skeleton(texts.gold).is_some_and(|own| Some(own) == skeleton(texts.candidate));
     Ok(Some(if is_same || is_qualified(&gold, &candidate) {
         Comparison::equal("text_equal")
     } else {
@@ -129,7 +131,8 @@ fn is_qualified(gold: &str, candidate: &str) -> bool {
 
 /// Returns whether an answer in words affirms or denies what was in question.
 pub(super) fn truth(text: &str) -> Option<bool> {
-    wordings::truth(&words(text))
+    let words = words(text);
+    if words == NONE_SUCH { Some(false) } else { wordings::truth(&words) }
 }
 
 /// Returns `text` as words: without typesetting and punctuation at its ends, NFKC, case folded,
@@ -198,6 +201,42 @@ fn without_middle_brackets(words: &str) -> Cow<'_, str> {
         }
         Some(_) | None => Cow::Borrowed(words),
     }
+}
+
+/// Returns the words of a sentence that carry its meaning, in order: without articles, auxiliaries and pronouns, in
+/// one form of a verb, with "not" for contractions and one word for each quantifier. `None` for a text of few words.
+fn skeleton(sentence: &str) -> Option<String> {
+    /// The shortest sentence, in words.
+    const MIN_WORDS: usize = 6;
+    const QUANTIFIERS: [(&str, &str); 8] = [
+        ("there is a ", "some "),
+        ("there is at least one ", "some "),
+        ("there exists a ", "some "),
+        ("at least one ", "some "),
+        ("there are ", "some "),
+        ("each ", "every "),
+        ("all ", "every "),
+        ("n't", " not"),
+    ];
+    const DROPPED: [&str; 20] = [
+        "a", "an", "the", "is", "are", "was", "were", "be", "been", "does", "do", "did", "has",
+        "have", "then", "it", "who", "that", "which", "will",
+    ];
+    let mut text = sentence.to_lowercase().replace('’', "'");
+    for (words, one) in QUANTIFIERS {
+        text = text.replace(words, one);
+    }
+    let words = text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
+    if words.clone().count() < MIN_WORDS || sentence.contains(|c: char| c.is_numeric()) {
+        return None;
+    }
+    let stem = |word: &str| {
+        let endings = ["led", "ing", "ed", "es", "s"];
+        let bare = endings.iter().find_map(|ending| word.strip_suffix(ending));
+        bare.filter(|bare| bare.len() > 2).unwrap_or(word).to_owned()
+    };
+    let kept: Vec<String> = words.filter(|word| !DROPPED.contains(word)).map(stem).collect();
+    Some(kept.join(" "))
 }
 
 /// Returns whether words only deny numbers of a kind, or anything that a letter stands for: "no positive integer", "no

@@ -16,6 +16,15 @@ pub(super) fn unread(text: &str) -> Option<String> {
         .or_else(|| connected(text))
         .or_else(|| told(text))
         .or_else(|| bounds(text))
+        .or_else(|| ideal(text))
+}
+
+/// Returns `\{3k : k \in \mathbb{Z}\}` for `3\mathbb{Z}`.
+fn ideal(text: &str) -> Option<String> {
+    let sets = ["\\mathbb{Z}", "\\mathbb Z", "ℤ", "\\Z"];
+    let factor = sets.iter().find_map(|set| text.trim().strip_suffix(set))?.trim_end();
+    let is_number = !factor.is_empty() && factor.bytes().all(|b| b.is_ascii_digit());
+    is_number.then(|| format!("\\{{{factor}k : k \\in \\mathbb{{Z}}\\}}"))
 }
 
 /// Returns `\text{supremum} = 3/2` for `\sup = 3/2`, which names a bound.

@@ -102,6 +102,9 @@ impl Math {
             return judged;
         }
         let text = &candidate.text;
+        if let Some(is_one) = question.same_player(gold.text, text) {
+            return Ok(report::affirmations(is_one));
+        }
         if let Some(is_one) = question.same_choice(gold.text, text) {
             return Ok(report::labels(is_one));
         }

@@ -37,8 +37,15 @@ pub(super) fn labelled(text: &str) -> Option<Labelled<'_>> {
         return None;
     }
     let text = unwrapped(text);
-    let nouns = ["option ", "Option ", "choice ", "Choice ", "选项"];
-    let text = nouns.iter().find_map(|noun| text.strip_prefix(*noun)).unwrap_or(text);
+    let bare = NOUNS.iter().find_map(|noun| text.strip_prefix(*noun));
+    // "alternativa B (20 km)"
+    if let Some((letter, content)) = bare.and_then(|bare| bare.split_once(" ("))
+        && let Some(label) = letter.chars().next().filter(|c| letter.len() == 1 && is_label(*c))
+        && let Some(content) = content.strip_suffix(')')
+    {
+        return Some(Labelled { label, content });
+    }
+    let text = bare.unwrap_or(text);
     let font = FONTS.iter().find_map(|font| text.strip_prefix(font));
     // `**B**. 12`
     let (label, rest) = match text.strip_prefix("**") {
@@ -81,7 +88,13 @@ fn circled(text: &str) -> Option<(char, &str)> {
 }
 
 /// Words for a choice before its label.
-const NOUNS: [&str; 24] = [
+const NOUNS: [&str; 30] = [
+    "alternativa ",
+    "Alternativa ",
+    "letra ",
+    "Letra ",
+    "Alternative ",
+    "Item ",
     "选项",
     "選項",
     "Option ",

@@ -15,6 +15,31 @@ pub(super) fn names_each(question: &Question<'_>, count: usize) -> bool {
     (0..words.len()).filter(opens).any(|from| listed(&words[from..]) == Some(count))
 }
 
+impl Question<'_> {
+    /// Whether `statement` names the player that `gold` does, by a number: 2 after "which player wins?", for the
+    /// second player. `None` where either names none, or the question speaks of no players.
+    pub(super) fn same_player(&self, gold: &str, statement: &str) -> Option<bool> {
+        let is_asked = ["which player", "who wins", "which of the players", "who has a winning"]
+            .iter()
+            .any(|words| self.lower().contains(words));
+        if !is_asked {
+            return None;
+        }
+        let player = |text: &str| {
+            let text = text.trim_matches(['*', '$', ' ', '.']).to_lowercase();
+            let text = text.strip_prefix("the ").unwrap_or(&text);
+            let text = text.strip_suffix(" wins").unwrap_or(text);
+            let place = match text {
+                "1" | "player 1" | "player one" | "first" | "first player" | "1st player" => 1,
+                "2" | "player 2" | "player two" | "second" | "second player" | "2nd player" => 2,
+                _ => return None,
+            };
+            Some(place)
+        };
+        Some(player(gold)? == player(statement)?)
+    }
+}
+
 /// Returns how many names a list has that opens `words`: 3 of "Ann, Bob and Cy".
 fn listed(words: &[&str]) -> Option<usize> {
     let mut count = 0;

@@ -60,6 +60,7 @@ impl Reader<'_> {
             || self.is_word(first, &["en"]) && self.is_word(second, &["effet", "efecto"])
             || self.is_word(first, &["this", "which", "it"])
                 && self.is_word(second, &["agrees", "matches", "checks", "confirms", "verifies"])
+                && !sentence.iter().any(|piece| self.is_word(Some(piece), &["option", "choice"]))
             || self.is_word(first, &words::CHECKING)
             || self.is_word(first, &["to", "we"]) && self.is_word(second, &words::CHECKING)
             // "In other words" says again what was said.

@@ -117,6 +117,14 @@ impl Reader<'_> {
         {
             return trim::range_in(self.text, rest.trim_start_matches([',', ' ']));
         }
+        // "The ratio is 8 : 1"
+        if let Some((subject, value)) = text.split_once(" is ")
+            && subject.starts_with(|c: char| c.is_uppercase())
+            && value.starts_with(|c: char| c.is_ascii_digit())
+            && !value.contains(|c: char| c.is_alphabetic())
+        {
+            return trim::range_in(self.text, value);
+        }
         let is_head =
             |head: &str| head.len() > 2 && head.chars().all(|c| c.is_alphabetic() || c == ' ');
         match text.split_once(": ") {
@@ -187,7 +195,14 @@ impl Reader<'_> {
         /// Nouns before which "zero" is no number.
         const KINDS: [&str; 8] =
             ["vector", "matrix", "element", "divisor", "divisors", "function", "polynomial", "map"];
-        let is_number = |piece: &Piece| self.word(piece).is_some_and(maths::is_number_word);
+        // "a one-in-three chance"
+        let is_joint = |c: char| matches!(c, '-' | '‑');
+        let is_alone = |piece: &Piece| {
+            !self.text[..piece.span.start].ends_with(is_joint)
+                && !self.text[piece.span.end..].starts_with(is_joint)
+        };
+        let is_number =
+            |piece: &Piece| self.word(piece).is_some_and(maths::is_number_word) && is_alone(piece);
         let is_number = |piece: &Piece| is_number(piece) || self.is_word(Some(piece), &["zero"]);
         let is_kind = |run: &[Piece]| {
             let after =

@@ -165,6 +165,10 @@ fn one_of_the_kinds_that_the_question_lists_answers() {
         ("Which is prime? a) 51  b) 57  c) 59  d) 91", "c", "c) 59", true),
         ("Which is prime? a) 51  b) 57  c) 59  d) 91", "b", "c) 59", false),
         ("Solve for $a$ in terms of $b$ and $c$.", "b", "c", false),
+        ("Which player wins with optimal play?", "the second player", "2", true),
+        ("Which player wins with optimal play?", "the first player", "2", false),
+        ("Which number wins?", "the second player", "2", false),
+        ("What is the ratio of the periods?", "8", "8 : 1", true),
     ]);
 }
 
