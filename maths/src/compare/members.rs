@@ -4,7 +4,7 @@ use dashu::rational::RBig;
 
 use super::{Comparer, Comparison, bare, declared, mismatch, region_of, renamed, subject};
 use crate::algebra;
-use crate::answer::{Answer, AnswerForm, Brackets, Chain, Relation, Subject, Value};
+use crate::answer::{Answer, AnswerForm, Brackets, Chain, Region, Relation, Subject, Value};
 use crate::expr::{Expr, Node};
 use crate::fuel::Exhausted;
 
@@ -33,6 +33,27 @@ impl Comparer<'_, '_> {
         } else {
             members
         };
+        // `x = 1 + 2t, y = 2, t \in \mathbb{R}` declares the letter of the others.
+        if let AnswerForm::List(others) = &candidate.form
+            && others.len() == members.len() + 1
+        {
+            let is_letter = |member: &Answer| match member.subjects.as_slice() {
+                [Subject::Expr(expr)] => matches!(self.ws.node(*expr), Node::Symbol(_)),
+                _ => false,
+            };
+            let declares = |member: &&Answer| {
+                is_letter(member) && matches!(member.form, AnswerForm::Region(Region::Reals))
+            };
+            let stated: Vec<Answer> =
+                others.iter().filter(|member| !declares(member)).cloned().collect();
+            if stated.len() == members.len() {
+                let form = AnswerForm::List(stated);
+                let outcome = self.members(gold, members, &Answer { form, ..candidate.clone() })?;
+                if outcome.is_equal() {
+                    return Ok(outcome);
+                }
+            }
+        }
         if let Some(outcome) = self.list_of_classes(gold, members, candidate)? {
             return Ok(outcome);
         }

@@ -133,7 +133,10 @@ fn read_spelling(
         return Ok(of_form(AnswerForm::Text(text.to_owned())));
     }
     // The real of Brazil stands before its amounts.
-    let text = text.strip_prefix("R\\$").or_else(|| text.strip_prefix("R$")).unwrap_or(text);
+    let brazilian = text.strip_prefix("R\\$").or_else(|| text.strip_prefix("R$"));
+    let comma = options.decimal_comma || options.repair && brazilian.is_some();
+    let options = ReadOptions { decimal_comma: comma, ..options };
+    let text = brazilian.unwrap_or(text);
     let totals = [" in total", " altogether", " in all"];
     let text = totals.iter().find_map(|total| text.strip_suffix(*total)).unwrap_or(text);
     let unquoted = without_quotation(text);
@@ -175,10 +178,14 @@ fn read_spelling(
     Ok(answer)
 }
 
-/// Returns `text` without quotation marks and marks of code, which no grammar has.
+/// Returns `text` without quotation marks, marks of code and signs of Arabic vowels, which no grammar has.
 fn without_quotation(text: &str) -> Cow<'_, str> {
-    const MARKS: [char; 3] = ['`', '“', '”'];
-    if text.contains(MARKS) { Cow::Owned(text.replace(MARKS, "")) } else { Cow::Borrowed(text) }
+    let is_mark = |c: char| matches!(c, '`' | '“' | '”' | '\u{64B}'..='\u{652}');
+    if text.contains("\\imath") || text.contains("\\jmath") {
+        // `\hat{\imath}` is a vector.
+        return Cow::Owned(text.replace("\\imath", "i").replace("\\jmath", "j"));
+    }
+    if text.contains(is_mark) { Cow::Owned(text.replace(is_mark, "")) } else { Cow::Borrowed(text) }
 }
 
 /// Returns what no grammar reads as words, if it is prose or chemical.

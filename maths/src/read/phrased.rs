@@ -17,6 +17,35 @@ pub(super) fn unread(text: &str) -> Option<String> {
         .or_else(|| told(text))
         .or_else(|| bounds(text))
         .or_else(|| ideal(text))
+        .or_else(|| diagonal(text))
+        .or_else(|| percent(text))
+}
+
+/// Returns the matrix for `\operatorname{diag}(2, 5)`.
+fn diagonal(text: &str) -> Option<String> {
+    /// The largest one.
+    const MAX_SIZE: usize = 8;
+    let bare = text.replace("\\operatorname{diag}", "diag").replace("\\mathrm{diag}", "diag");
+    let bare = bare.replace("\\text{diag}", "diag").replace("\\left", "").replace("\\right", "");
+    let inner = bare.trim().strip_prefix("diag")?.trim().strip_prefix('(')?.strip_suffix(')')?;
+    let entries: Vec<&str> = inner.split(',').map(str::trim).collect();
+    let is_size = (2..=MAX_SIZE).contains(&entries.len());
+    let row = |at: usize| {
+        let entry = |column: usize| if column == at { entries[at] } else { "0" };
+        (0..entries.len()).map(entry).collect::<Vec<_>>().join("&")
+    };
+    let rows: Vec<String> = (0..entries.len()).map(row).collect();
+    is_size.then(|| format!("\\begin{{pmatrix}}{}\\end{{pmatrix}}", rows.join("\\\\")))
+}
+
+/// Returns `60\%` for `%60` and "yüzde 60", as Turkish writes it.
+pub(super) fn percent(text: &str) -> Option<String> {
+    let plain = text.trim_matches(['$', ' ']);
+    let signs = ["%", "yüzde ", "Yüzde "];
+    let number = signs.iter().find_map(|sign| plain.strip_prefix(*sign))?.trim();
+    let is_number = !number.is_empty()
+        && number.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b','));
+    is_number.then(|| format!("{number}\\%"))
 }
 
 /// Returns `\{3k : k \in \mathbb{Z}\}` for `3\mathbb{Z}`.

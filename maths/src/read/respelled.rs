@@ -43,6 +43,7 @@ pub(super) fn words(text: &str) -> Option<String> {
         .or_else(|| in_symbols(text))
         .or_else(|| phrased::connected(text))
         .or_else(|| phrased::told(text))
+        .or_else(|| phrased::percent(text))
 }
 
 /// Environments of lines that belong together.

@@ -5,6 +5,7 @@ use maths::{Policy, Workspace};
 use super::persons::names_each;
 use super::question::{Question, bare};
 use super::relations::{chain_ends, wanted_ends, wanted_side, wanted_value};
+use super::sides::truth_letter;
 use super::times::time_of_day;
 use super::{Math, ReadCandidate, ReadGold, report};
 use crate::{Candidate, Claim, UnitScore, Verdict, VerifyError};
@@ -102,6 +103,13 @@ impl Math {
             return judged;
         }
         let text = &candidate.text;
+        if gold.answer.is_truth()
+            && question.says(&["truth value", "true or false", "t or f"])
+            && let Some(truth) = truth_letter(text)
+        {
+            let word = self.read_candidate(if truth { "true" } else { "false" }, ws);
+            return self.pair((gold, &word), policy, claim.explain, ws);
+        }
         if let Some(is_one) = question.same_player(gold.text, text) {
             return Ok(report::affirmations(is_one));
         }
@@ -181,7 +189,12 @@ impl Math {
             let number = self.read_candidate(number, ws);
             return self.pair((gold, &number), policy, claim.explain, ws);
         }
-        if text.contains('.') && question.groups_by_points() && are_groups(text) {
+        let is_grouped = || {
+            let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+            let is_foreign = question.text.contains(|c: char| ('\u{c0}'..'\u{250}').contains(&c));
+            is_foreign && !gold.text.contains(['.', ',']) && digits(gold.text) == digits(text)
+        };
+        if text.contains('.') && are_groups(text) && (question.groups_by_points() || is_grouped()) {
             let whole = text.replace('.', "");
             let whole = self.read_candidate(&whole, ws);
             return self.pair((gold, &whole), policy, claim.explain, ws);

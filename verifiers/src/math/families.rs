@@ -147,7 +147,9 @@ impl Question<'_> {
 
     /// Whether all members of a family are wanted, whose parameters may have any names.
     pub(super) fn wants_family(&self) -> bool {
-        const OTHERS: [&str; 12] = [
+        const OTHERS: [&str; 14] = [
+            "minimal polynomial",
+            "characteristic polynomial",
             "all polynomials",
             "all solutions",
             "all real solutions",

@@ -178,6 +178,27 @@ pub(super) fn several(text: &str) -> Option<Vec<char>> {
     (letters.len() > 1 && is_rising && letters.iter().all(|c| is_label(*c))).then_some(letters)
 }
 
+/// Returns the Roman numerals of choices that a short text names and does not deny, as [`several`] does: "only series II
+/// and III converge".
+pub(super) fn numerals_among(text: &str) -> Option<Vec<char>> {
+    /// The longest such text, in bytes.
+    const MAX_BYTES: usize = 80;
+    const DENIALS: [&str; 9] =
+        ["not", "no", "false", "neither", "nor", "except", "but", "diverge", "diverges"];
+    if text.len() > MAX_BYTES || !text.contains('I') {
+        return None;
+    }
+    let words: Vec<&str> = text.split(|c: char| !c.is_alphabetic()).collect();
+    let numerals: Vec<usize> = words
+        .iter()
+        .filter_map(|word| NUMERALS.iter().position(|numeral| numeral == word))
+        .collect();
+    let is_denied = words.iter().any(|word| DENIALS.contains(word));
+    let is_rising = numerals.windows(2).all(|pair| pair[0] < pair[1]);
+    (numerals.len() > 1 && is_rising && !is_denied)
+        .then(|| numerals.iter().map(|at| char::from(b"12345678"[*at])).collect())
+}
+
 /// Returns whether the letter of a label may stand near the start, behind brackets and fonts. Most
 /// answers have none there.
 fn may_open_with_label(text: &str) -> bool {

@@ -232,7 +232,8 @@ impl Math {
             }
         }
         let choices = label::several(gold.text);
-        if choices.is_some() && choices == label::several(&candidate.text) {
+        let named = |text: &str| label::several(text).or_else(|| label::numerals_among(text));
+        if choices.is_some() && choices == named(&candidate.text) {
             return Ok(report::labels(true));
         }
         let texts = AnswerTexts { gold: gold.text, candidate: &candidate.text };

@@ -100,6 +100,12 @@ impl<'a> Candidates<'a> {
         {
             return candidate;
         }
+        // "is **T**" in a table of truth values
+        if gold.answer.is_truth()
+            && let Some(letter) = own.iter().find(|own| truth_letter(&own.text).is_some())
+        {
+            return letter;
+        }
         if gold.is_letters()
             && let Some(letters) = own.iter().find(|own| label::several(&own.text).is_some())
         {
@@ -198,4 +204,13 @@ fn amount_of_kind<'r, 'a>(
         return chosen;
     }
     own.iter().chain(earlier).find(|other| is_of_kind(other) == Some(true)).unwrap_or(chosen)
+}
+
+/// Returns the truth value that a text is the letter of.
+pub(super) fn truth_letter(text: &str) -> Option<bool> {
+    match text.trim_matches(['*', '$', ' ']) {
+        "T" | "\\text{T}" | "\\mathrm{T}" => Some(true),
+        "F" | "\\text{F}" | "\\mathrm{F}" => Some(false),
+        _ => None,
+    }
 }

@@ -307,9 +307,11 @@ fn is_name(word: &str) -> bool {
         return true;
     }
     let mut letters = word.chars();
-    word.chars().count() > 2
+    // Scripts without capitals have short words.
+    let has_case = word.contains(|c: char| c.is_lowercase() || c.is_uppercase());
+    word.chars().count() > 1 + usize::from(has_case)
         && letters.next().is_some_and(char::is_alphabetic)
-        && letters.all(char::is_lowercase)
+        && letters.all(|c| c.is_alphabetic() && !c.is_uppercase())
         && !VERBS.contains(&word)
         && !NO_NAMES.contains(&word)
 }

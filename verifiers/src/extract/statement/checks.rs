@@ -35,8 +35,20 @@ impl Reader<'_> {
         let second = words.next();
         // "which is the density": of the display before it.
         let is_lower = first.is_some_and(|first| {
-            self.word(first).is_some_and(|word| matches!(word, "which" | "where"))
-                && sentence.first().is_some_and(|piece| piece.span.start == first.span.start)
+            self.word(first).is_some_and(|word| {
+                matches!(
+                    word,
+                    "which"
+                        | "where"
+                        | "donde"
+                        | "où"
+                        | "wobei"
+                        | "onde"
+                        | "dove"
+                        | "где"
+                        | "gdzie"
+                )
+            }) && sentence.first().is_some_and(|piece| piece.span.start == first.span.start)
         });
         // "which tends to the display" goes on to the answer.
         let goes_on = self.is_word(first, &["which"])
@@ -65,6 +77,7 @@ impl Reader<'_> {
             || self.is_word(first, &["to", "we"]) && self.is_word(second, &words::CHECKING)
             // "In other words" says again what was said.
             || self.is_word(first, &["in"]) && self.is_word(second, &["other"])
+            || self.is_closing((first, second), sentence)
             || self.is_restatement((first, second), sentence)
             || self.offers_check(sentence)
             || self.is_consistent(sentence)
@@ -73,6 +86,30 @@ impl Reader<'_> {
             || self.is_declaration(sentence)
             || self.is_instance(sentence)
             || self.is_approximation(sentence)
+    }
+
+    /// Returns whether a sentence closes a chat: "Hope this helps!", "Would you like to see the steps?", "If you want, I can
+    /// show a check".
+    fn is_closing(
+        &self,
+        (first, second): (Option<&Piece>, Option<&Piece>),
+        sentence: &[Piece],
+    ) -> bool {
+        let is_pair = |one: &dyn Words, two: &dyn Words| {
+            self.is_word(first, one) && self.is_word(second, two)
+        };
+        let holds_value = sentence.iter().any(Piece::is_value);
+        is_pair(&["hope", "i"], &["this", "that", "hope"])
+            || is_pair(&["would", "do", "if", "should"], &["you"])
+            || is_pair(&["let"], &["me"]) && !holds_value
+            || is_pair(&["feel"], &["free"])
+            || is_pair(&["this", "that"], &["completes", "concludes"]) && !holds_value
+            || !holds_value
+                && self.is_word(first, &["this", "that"])
+                && sentence.windows(2).any(|two| {
+                    self.is_word(two.first(), &["final"])
+                        && self.is_word(two.last(), &["result", "answer"])
+                })
     }
 
     /// Returns whether a sentence says the same in another unit, "That corresponds to about 1.2 × 10²⁴ molecules", or of

@@ -16,6 +16,14 @@ const MAX_QUALIFIED: usize = 8;
 /// Words of several languages that give a name its value.
 static GIVING: WordList = WordList::new(&[
     "are",
+    "cost",
+    "costs",
+    "weighs",
+    "measures",
+    "kostet",
+    "coûte",
+    "cuesta",
+    "custa",
     "equal",
     "equals",
     "is",
@@ -57,6 +65,11 @@ static GIVING: WordList = WordList::new(&[
 /// Words that may stand between a name and its value and say nothing of either.
 static FILLING: WordList = WordList::new(&[
     "a",
+    "currently",
+    "now",
+    "exactly",
+    "also",
+    "then",
     "an",
     "at",
     "by",
