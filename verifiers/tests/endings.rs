@@ -21,7 +21,7 @@ const ROWS: &str = include_str!("endings/rows.txt");
 const PEERS: &str = include_str!("endings/peers.txt");
 
 /// Sets of endings with their names.
-const SETS: [(&str, &str); 19] = [
+const SETS: [(&str, &str); 27] = [
     ("set1", include_str!("endings/set1.jsonl")),
     ("set2", include_str!("endings/set2.jsonl")),
     ("set3", include_str!("endings/set3.jsonl")),
@@ -41,6 +41,14 @@ const SETS: [(&str, &str); 19] = [
     ("set18", include_str!("endings/set18.jsonl")),
     ("set19", include_str!("endings/set19.jsonl")),
     ("set20", include_str!("endings/set20.jsonl")),
+    ("set21", include_str!("endings/set21.jsonl")),
+    ("set22", include_str!("endings/set22.jsonl")),
+    ("set23", include_str!("endings/set23.jsonl")),
+    ("set24", include_str!("endings/set24.jsonl")),
+    ("set25", include_str!("endings/set25.jsonl")),
+    ("set26", include_str!("endings/set26.jsonl")),
+    ("set27", include_str!("endings/set27.jsonl")),
+    ("set28", include_str!("endings/set28.jsonl")),
 ];
 
 /// Lines `set rejected numbers` of rows that are rejected although their label is right, and `set
