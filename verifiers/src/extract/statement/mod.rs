@@ -530,7 +530,7 @@ impl<'t> Reader<'t> {
                 }
                 // Polish and its neighbours write "i" for "and".
                 PieceKind::Word if gap.len() == 1 && self.is_word(Some(piece), &["i"]) => {
-                    joins = true
+                    joins = true;
                 }
                 PieceKind::Word if self.is_word(Some(piece), &words::JOINING) => joins = true,
                 // A word of a script without blanks has a piece for each of its characters.
