@@ -192,7 +192,9 @@ fn a_lost_card_ends_readiness() {
 #[test]
 fn devices_that_cannot_be_used_are_explained() {
     let (folder, config) = configured();
-    let args = |device: &'static str| ["serve", "--config", &config, "--device", device];
+    let args = |device: &'static str| {
+        ["serve", "--bind", "127.0.0.1:0", "--config", &config, "--device", device]
+    };
     tribunal(args("gpu")).ends(2).says(&["--device", "cuda:0"]);
     let Some(emulator) = emulator() else { return };
     let check = |device, expected: &[&str]| {
