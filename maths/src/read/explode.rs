@@ -44,7 +44,8 @@ pub(super) fn exploded<'a>(items: &[Lexeme<'a>]) -> Result<Vec<Lexeme<'a>>, Unre
             _ => out.push(Lexeme { mate: at, ..*item }),
         }
     }
-    Ok(out)
+    // A part of a text may end within brackets.
+    if open.is_empty() { Ok(out) } else { Err(Unread::NotMaths) }
 }
 
 /// Writes what a word means.

@@ -511,7 +511,7 @@ fn less_certain(
 
 impl Verifier for Math {
     fn id(&self) -> VerifierId {
-        VerifierId { name: "math", revision: 7 }
+        VerifierId { name: "math", revision: 8 }
     }
 
     fn verify(&self, claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Verdict, VerifyError> {

@@ -205,7 +205,7 @@ impl AnswerReader<'_, '_, '_> {
             self.token(*at) == Token::Comma
                 || self.token(*at).word().is_some_and(|word| word.len() > 1)
         };
-        (from..end).find(is_border).unwrap_or(end)
+        self.tops(&(from..end)).find(is_border).unwrap_or(end)
     }
 
     /// Reads a number that bounds others.

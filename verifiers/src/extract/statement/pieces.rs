@@ -198,8 +198,10 @@ fn plain(text: &str, at: usize, first: char, window: &Range<usize>) -> Piece {
         let is_here = span.end > at
             && (span.start <= at || !first.is_alphanumeric())
             && (span.start >= at || !text[token.start.min(at)..at].contains(char::is_alphanumeric));
-        if is_here {
-            return Piece { kind: PieceKind::Number, span: without_hangul(text, span) };
+        let span = if is_here { without_hangul(text, span) } else { at..at };
+        // A number that ends before a counter may end before this place.
+        if span.end > at {
+            return Piece { kind: PieceKind::Number, span };
         }
     }
     let letters = word_length(&text[at..window.end]);

@@ -40,6 +40,8 @@ fn hostile_responses_end_in_time() {
         "the answer is $".repeat(70_000),
         "\\boxed{1},".repeat(90_000),
         "\\boxed{1}".to_owned() + &" and".repeat(200_000) + "\\boxed{2}",
+        // A number before a counter that is one token with what follows it.
+        "So 0.최솟값DDDDDDD\0\0\0#\0\0So 0.DDDDDDr:g /\u{9e}".to_owned(),
     ] {
         if let Some(found) = found(&response) {
             assert_eq!(&response[found.span], found.text);
