@@ -77,7 +77,8 @@ pub(super) fn molar(text: &str) -> Option<String> {
     let fonts =
         ["\\text{ M}", "\\,\\text{M}", "\\ \\text{M}", "\\ \\mathrm{M}", "\\,\\mathrm{M}", " M"];
     let number = fonts.iter().find_map(|font| text.strip_suffix(font))?;
-    let is_number = number.ends_with(|c: char| c.is_ascii_digit() || matches!(c, '}' | ')'));
+    let is_number = number.ends_with(|c: char| c.is_ascii_digit())
+        && number.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b','));
     is_number.then(|| format!("{number} mol/L"))
 }
 
