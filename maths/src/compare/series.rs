@@ -78,7 +78,16 @@ impl Comparer<'_, '_> {
         if !is_whole || !ends_alike {
             return Ok(false);
         }
-        let index = self.ws.intern(Node::Symbol(own.sum.variable))?;
+        // A free letter of the other side must not become the index.
+        let name = own.sum.variable;
+        let is_free = other.sum.variable != name
+            && [other.sum.body, other.scale, other.rest]
+                .iter()
+                .any(|part| algebra::variables(*part, self.ws).contains(&name));
+        if is_free {
+            return Ok(false);
+        }
+        let index = self.ws.intern(Node::Symbol(name))?;
         let shifted = self.ws.sum(vec![index, shift])?;
         let body = algebra::substitute(other.sum.body, other.sum.variable, shifted, self.ws)?;
         let left = self.ws.product(vec![own.scale, own.sum.body])?;

@@ -134,7 +134,9 @@ fn read_spelling(
     }
     // The real of Brazil stands before its amounts.
     let brazilian = text.strip_prefix("R\\$").or_else(|| text.strip_prefix("R$"));
-    let comma = options.decimal_comma || options.repair && brazilian.is_some();
+    // `R$ 60,00`, but not `R$ 1,500`.
+    let is_cents = |text: &str| text.rsplit_once(',').is_some_and(|(_, cents)| cents.len() == 2);
+    let comma = options.decimal_comma || options.repair && brazilian.is_some_and(is_cents);
     let options = ReadOptions { decimal_comma: comma, ..options };
     let text = brazilian.unwrap_or(text);
     let totals = [" in total", " altogether", " in all"];

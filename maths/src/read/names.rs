@@ -228,7 +228,6 @@ fn object(name: &str) -> Option<Token<'static>> {
         "infty" => Token::Constant(Constant::Infinity),
         "exponentialE" => Token::Constant(Constant::E),
         "imath" => Token::Constant(Constant::I),
-        "jmath" => Token::Name("j"),
         "ell" => Token::Name("ell"),
         "hbar" => Token::Name("hbar"),
         "aleph" => Token::Name("aleph"),

@@ -91,18 +91,11 @@ pub(super) fn connected(text: &str) -> Option<String> {
     (plain != text).then_some(plain)
 }
 
-/// Returns the value of "converges to 2" and the factor of "increases by a factor of 8".
+/// Returns the value of "converges to 2" and the factor of "a factor of 8". What "increases by a factor of 8" has a
+/// direction, which no number has.
 pub(super) fn told(text: &str) -> Option<String> {
-    const OPENINGS: [&str; 8] = [
-        "converges to ",
-        "it converges to ",
-        "convergent, ",
-        "a factor of ",
-        "by a factor of ",
-        "increases by a factor of ",
-        "multiplied by ",
-        "is multiplied by ",
-    ];
+    const OPENINGS: [&str; 5] =
+        ["converges to ", "it converges to ", "convergent, ", "a factor of ", "by a factor of "];
     let plain = text.replace('$', "");
     let value = OPENINGS.iter().find_map(|opening| plain.strip_prefix(opening));
     value.filter(|value| value.chars().any(char::is_numeric)).map(str::to_owned)

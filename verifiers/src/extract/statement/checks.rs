@@ -100,7 +100,7 @@ impl Reader<'_> {
         };
         let holds_value = sentence.iter().any(Piece::is_value);
         is_pair(&["hope", "i"], &["this", "that", "hope"])
-            || is_pair(&["would", "do", "if", "should"], &["you"])
+            || is_pair(&["would", "do", "if", "should"], &["you"]) && !holds_value
             || is_pair(&["let"], &["me"]) && !holds_value
             || is_pair(&["feel"], &["free"])
             || is_pair(&["this", "that"], &["completes", "concludes"]) && !holds_value

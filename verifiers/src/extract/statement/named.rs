@@ -69,7 +69,6 @@ static FILLING: WordList = WordList::new(&[
     "now",
     "exactly",
     "also",
-    "then",
     "an",
     "at",
     "by",
@@ -103,7 +102,6 @@ static FILLING: WordList = WordList::new(&[
     "igual",
     "ponto",
     "punto",
-    "a",
     "em",
     "o",
     "в",
@@ -225,10 +223,8 @@ impl Reader<'_> {
     fn is_symbol(&self, pieces: &[Piece], at: usize) -> bool {
         let next = pieces.get(at + 1);
         let is_given = next.is_some_and(|next| next.is_mark('=')) || self.is_word(next, &GIVING);
-        is_given && self.is_mere_name(&pieces[at].span) || {
-            let inner = self.text[pieces[at].span.clone()].trim_matches(['$', '\\', '(', ')', ' ']);
-            is_given && !inner.contains(|c: char| c.is_ascii_digit() || c == '=')
-        }
+        let inner = self.text[pieces[at].span.clone()].trim_matches(['$', '\\', '(', ')', ' ']);
+        is_given && !inner.contains(|c: char| c.is_ascii_digit() || c == '=')
     }
 }
 

@@ -1,4 +1,5 @@
-//! What formulas say of letters: the values that they give, and what a text says behind one of its letter: ", where $n$ is any integer", "(k ∈ ℤ)".
+//! What formulas say of letters: the values that they give, and what a text says behind one of its letter: ", where
+//! $n$ is any integer", "(k ∈ ℤ)".
 
 use std::ops::Range;
 
