@@ -1,6 +1,6 @@
 //! The served models and adapters by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chat::ChatPart;
@@ -18,6 +18,8 @@ pub struct Hosts {
     /// Adapters that requests have loaded. The lock is held while one is loaded or unloaded, so that
     /// the next request finds the list and the engines in agreement.
     pub(crate) loaded: Arc<Mutex<Vec<Arc<str>>>>,
+    /// Adapters of the configuration that requests may replace.
+    replaceable: BTreeSet<String>,
     sources: Sources,
 }
 
@@ -77,8 +79,19 @@ impl Hosts {
         Hosts {
             entries: hosts.into_iter().map(entry).collect(),
             loaded: Arc::default(),
+            replaceable: BTreeSet::new(),
             sources: Sources::default(),
         }
+    }
+
+    /// Lets requests replace the weights of these adapters.
+    pub(crate) fn with_replaceable(self, replaceable: BTreeSet<String>) -> Hosts {
+        Hosts { replaceable, ..self }
+    }
+
+    /// Whether requests may replace the weights of an adapter of the configuration.
+    pub(crate) fn is_replaceable(&self, adapter: &str) -> bool {
+        self.replaceable.contains(adapter)
     }
 
     /// Remembers where models and adapters are from.

@@ -97,7 +97,9 @@ pub fn load_models(config: &Config, catalogue: &Catalogue) -> Result<Hosts, Cann
         log_source(&adapter.name, folder.source.as_deref());
         sources.insert(&digest, folder.source);
     }
-    Ok(Hosts::new(hosts).with_sources(sources))
+    let replaceable = catalogue.adapters.iter().filter(|adapter| adapter.replaceable);
+    let replaceable = replaceable.map(|adapter| adapter.name.clone()).collect();
+    Ok(Hosts::new(hosts).with_sources(sources).with_replaceable(replaceable))
 }
 
 /// The folder of a model, and its repository and commit.

@@ -66,6 +66,7 @@ pub(crate) fn changed(change: impl FnOnce(&Path), settings: impl FnOnce(&mut Con
             name: "strict".to_owned(),
             model: "tiny".to_owned(),
             path: adapter.into(),
+            replaceable: true,
         }],
     };
     let hosts = serve::load_models(&config, &catalogue).expect("the model loads");

@@ -74,22 +74,28 @@ pub fn judge_figures(predictions: &[Prediction]) -> Option<JudgeFigures> {
 /// within groups depend on nothing else: a judge that only separates hard problems from easy ones
 /// has a high AUROC over all answers, and one half here. `None` if no problem has both.
 pub fn within_problems(groups: &[Vec<Prediction>]) -> Option<f64> {
-    let (mut above, mut pairs) = (0.0, 0_usize);
-    for group in groups {
-        let (right, wrong): (Vec<Prediction>, Vec<Prediction>) =
-            group.iter().partition(|it| it.right);
-        for right in &right {
-            for wrong in &wrong {
-                above += match right.probability.total_cmp(&wrong.probability) {
-                    Ordering::Greater => 1.0,
-                    Ordering::Equal => 0.5,
-                    Ordering::Less => 0.0,
-                };
-                pairs += 1;
-            }
+    let counts = groups.iter().map(|group| ordered_pairs(group));
+    let (above, pairs) = counts.fold((0.0, 0.0), |(a, b), (above, pairs)| (a + above, b + pairs));
+    (pairs > 0.0).then(|| above / pairs)
+}
+
+/// The pairs of a right and a wrong answer in which the right one has the higher probability, of which
+/// equal ones are half, and the number of all such pairs.
+pub(crate) fn ordered_pairs(answers: &[Prediction]) -> (f64, f64) {
+    let (right, wrong): (Vec<&Prediction>, Vec<&Prediction>) =
+        answers.iter().partition(|answer| answer.right);
+    let (mut above, mut pairs) = (0.0, 0.0);
+    for right in &right {
+        for wrong in &wrong {
+            above += match right.probability.total_cmp(&wrong.probability) {
+                Ordering::Greater => 1.0,
+                Ordering::Equal => 0.5,
+                Ordering::Less => 0.0,
+            };
+            pairs += 1.0;
         }
     }
-    (pairs > 0).then(|| above / pairs as f64)
+    (above, pairs)
 }
 
 /// Accuracy of finding the first wrong step.

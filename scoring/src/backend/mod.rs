@@ -4,6 +4,7 @@
 pub mod http_retry;
 mod local;
 mod remote;
+pub mod wire;
 
 use std::path::Path;
 

@@ -111,28 +111,55 @@ impl RemoteBackend {
 
     fn post<T: DeserializeOwned>(&self, path: &str, body: &[u8]) -> Result<T, AttemptError> {
         let url = format!("{}{path}", self.url);
-        let mut request = self.agent.post(&url).header("content-type", "application/json");
+        Self::reply(&url, self.send(&url, body))
+    }
+
+    fn send(
+        &self,
+        url: &str,
+        body: &[u8],
+    ) -> Result<ureq::http::Response<ureq::Body>, ureq::Error> {
+        let mut request = self.agent.post(url).header("content-type", "application/json");
         if let Some(authorization) = &self.authorization {
             request = request.header("authorization", authorization);
         }
-        Self::reply(&url, request.send(body))
+        request.send(body)
+    }
+
+    /// Replaces the weights of an adapter by those in a folder below the server's own, given as a
+    /// request of `POST /v1/load_lora_adapter`.
+    ///
+    /// # Errors
+    /// A server that refuses it, with its words, or does not answer.
+    pub fn load_adapter(&self, request: &serde_json::Value) -> Result<(), RunError> {
+        let url = format!("{}/v1/load_lora_adapter", self.url);
+        let body = serde_json::to_vec(request).expect("JSON serialises");
+        let load = || Self::text(&url, self.send(&url, &body)).map(drop);
+        http_retry::with_retries(self.retries, load)
     }
 
     fn reply<T: DeserializeOwned>(
         url: &str,
         reply: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
     ) -> Result<T, AttemptError> {
+        let body = Self::text(url, reply)?;
+        serde_json::from_slice(&body).map_err(|error| {
+            AttemptError::Fatal(format!("{url}: the reply is not a list of score results: {error}"))
+        })
+    }
+
+    /// The body of a reply with the status 200.
+    fn text(
+        url: &str,
+        reply: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+    ) -> Result<Vec<u8>, AttemptError> {
         let mut reply = reply.map_err(|error| transport(url, &error))?;
         let status = reply.status().as_u16();
         let wait = retry_after(reply.headers());
         let body = reply.body_mut().with_config().limit(REPLY_BYTES).read_to_vec();
         let body = body.map_err(|error| transport(url, &error))?;
         if status == 200 {
-            return serde_json::from_slice(&body).map_err(|error| {
-                AttemptError::Fatal(format!(
-                    "{url}: the reply is not a list of score results: {error}"
-                ))
-            });
+            return Ok(body);
         }
         let said = serde_json::from_slice::<ErrorBody>(&body);
         let said = said.map_or_else(|_| String::new(), |body| format!(": {}", body.error.message));
@@ -148,6 +175,7 @@ impl RemoteBackend {
         &self,
         scorer: &ModelInfo,
         inputs: &[&RawValue],
+        seed: u64,
     ) -> Result<Vec<ScoreResult>, RunError> {
         let mut results = Vec::with_capacity(inputs.len());
         for batch in batches(inputs, scorer) {
@@ -155,6 +183,7 @@ impl RemoteBackend {
                 priority: Priority::Batch,
                 cache: CacheMode::Use,
                 explain: self.explain,
+                seed,
                 ..Options::default()
             };
             let request = Request { model: &scorer.id, inputs: batch, options };
@@ -203,6 +232,20 @@ impl Backend for RemoteBackend {
     }
 
     fn score(&self, inputs: Vec<ScoreInput>) -> Result<Vec<RowResults>, RunError> {
+        self.score_seeded(inputs, 0)
+    }
+}
+
+impl RemoteBackend {
+    /// [`Backend::score`] with a seed of all sampling.
+    ///
+    /// # Errors
+    /// As for [`Backend::score`].
+    pub fn score_seeded(
+        &self,
+        inputs: Vec<ScoreInput>,
+        seed: u64,
+    ) -> Result<Vec<RowResults>, RunError> {
         let room = self.scorers.iter().map(|scorer| scorer.limits.body_bytes).min();
         let room = room.unwrap_or(usize::MAX).saturating_sub(FRAME_BYTES);
         let json = |input| serde_json::value::to_raw_value(&input).expect("an input serialises");
@@ -211,7 +254,7 @@ impl Backend for RemoteBackend {
         let sent: Vec<&RawValue> = inputs.iter().map(AsRef::as_ref).filter(fits).collect();
         let mut by_scorer = Vec::with_capacity(self.scorers.len());
         for scorer in &self.scorers {
-            by_scorer.push(self.score_with(scorer, &sent)?.into_iter());
+            by_scorer.push(self.score_with(scorer, &sent, seed)?.into_iter());
         }
         let judged = inputs.iter().map(|input| {
             if !fits(&input.as_ref()) {

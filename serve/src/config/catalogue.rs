@@ -45,6 +45,8 @@ pub struct AdapterSpec {
     pub model: String,
     /// A PEFT folder, or a repository of the Hub.
     pub path: ModelLocation,
+    /// Whether a request may replace its weights.
+    pub replaceable: bool,
 }
 
 /// Models and adapters to load; all names differ.
@@ -118,6 +120,7 @@ impl Flags {
                 name: name.to_owned(),
                 model: model.to_owned(),
                 path,
+                replaceable: false,
             });
         }
         flags
@@ -242,7 +245,10 @@ impl Catalogue {
                 problems.push(problem("--adapter", &given.name, message));
             }
             match self.adapters.iter_mut().find(|a| a.name == given.name) {
-                Some(adapter) => *adapter = given,
+                // What a request may do stays as the file has it.
+                Some(adapter) => {
+                    *adapter = AdapterSpec { replaceable: adapter.replaceable, ..given };
+                }
                 None => self.adapters.push(given),
             }
         }
@@ -313,8 +319,9 @@ impl CatalogueReader<'_> {
         }
         let path = self.location(section);
         section.require("path");
+        let replaceable = section.boolean("replaceable").unwrap_or(false);
         if let (Some(name), Some(model), Some(path)) = (name, model, path) {
-            self.catalogue.adapters.push(AdapterSpec { name, model, path });
+            self.catalogue.adapters.push(AdapterSpec { name, model, path, replaceable });
         }
     }
 

@@ -77,7 +77,7 @@ fn flags_take_precedence_over_tables() {
     let text = "[[model]]\nname = \"a\"\npath = \"src\"\nstorage = \"int8\"\n\
                 [[model]]\nname = \"b\"\npath = \"tests\"\ncompute = \"auto\"\n\
                 [[model]]\nname = \"d\"\npath = \"src\"\nstorage = \"f16\"\ncompute = \"bf16\"\n\
-                [[adapter]]\nname = \"x\"\nmodel = \"c\"\npath = \"src\"\n";
+                [[adapter]]\nname = \"x\"\nmodel = \"c\"\npath = \"src\"\nreplaceable = true\n";
     let here = env!("CARGO_MANIFEST_DIR");
     let model_a = format!("a={here}/tests");
     let model_c = format!("c={here}");
@@ -95,6 +95,7 @@ fn flags_take_precedence_over_tables() {
         name: name.to_owned(),
         model: model.to_owned(),
         path: path.into(),
+        replaceable: name == "x",
     };
     let expected = Catalogue {
         models: vec![

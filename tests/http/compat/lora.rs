@@ -7,16 +7,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tiny_models::{AdapterSpec, TinyHead, make_adapter};
+use tiny_models::{AdapterSpec, Preset, TinyHead, TinySpec, make_adapter};
 
 use super::{answered, number, refused_by, rendered, spec_of, start, start_with};
 use crate::harness::{Server, eventually};
+use crate::serving::changed;
 
 const LOAD: &str = "/v1/load_lora_adapter";
 const UNLOAD: &str = "/v1/unload_lora_adapter";
 
-fn adapter(path: &Path, seed: u64) {
-    let spec = AdapterSpec {
+fn adapter_spec(seed: u64) -> AdapterSpec {
+    AdapterSpec {
         seed,
         r: 4,
         alpha: 64,
@@ -25,8 +26,11 @@ fn adapter(path: &Path, seed: u64) {
         alpha_pattern: BTreeMap::new(),
         rslora: false,
         score_labels: None,
-    };
-    make_adapter(path, &spec_of(TinyHead::Sequence), &spec).expect("an adapter");
+    }
+}
+
+fn adapter(path: &Path, seed: u64) {
+    make_adapter(path, &spec_of(TinyHead::Sequence), &adapter_spec(seed)).expect("an adapter");
 }
 
 #[track_caller]
@@ -101,6 +105,30 @@ fn adapters_are_loaded_and_unloaded() {
     check(&server, "/classify", &json!({ "model": "new", "input": "x" }), 404, "no model");
     check(&server, UNLOAD, &gone, 404, "no adapter");
     server.settles();
+}
+
+#[test]
+fn adapters_of_the_configuration_are_replaced_where_it_says_so() {
+    let place = tempfile::tempdir().expect("a folder");
+    let base = TinySpec::from(Preset::Qwen2);
+    make_adapter(&place.path().join("one"), &base, &adapter_spec(9)).expect("an adapter");
+    let allowed = place.path().to_owned();
+    let serving = changed(|_| (), |config| config.compat_adapters = Some(allowed));
+    let digest = || {
+        let list = serving.server.get("/v1/models").json();
+        let models = list["data"].as_array().expect("a list").clone();
+        let strict = models.iter().find(|model| model["id"] == "strict").expect("it is served");
+        strict["digests"]["adapter"].clone()
+    };
+    let before = digest();
+    let mut load = json!({ "lora_name": "strict", "lora_path": "one" });
+    check(&serving.server, LOAD, &load, 403, "the configuration");
+    load["load_inplace"] = json!(true);
+    assert_eq!(serving.server.post(LOAD, load.to_string()).status, 200);
+    assert_ne!(digest(), before);
+    check(&serving.server, UNLOAD, &json!({ "lora_name": "strict" }), 403, "the configuration");
+    load["lora_name"] = json!("tiny");
+    check(&serving.server, LOAD, &load, 403, "the configuration");
 }
 
 /// On a server that forgets a load when its client leaves, the engine has adapters that no list has.

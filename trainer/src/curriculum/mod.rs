@@ -32,6 +32,11 @@ pub enum CurriculumConfig {
     /// All problems in a new random order in each pass.
     #[default]
     Uniform,
+    /// A fixed share of each batch for each category, each in a random order of its own.
+    Shares {
+        /// The share of each category; they add up to 1.
+        shares: BTreeMap<String, f64>,
+    },
     /// DUMP (arXiv 2504.09710, the id is unconfirmed): categories by an upper confidence bound of
     /// their mean absolute advantage.
     Dump {
@@ -121,7 +126,17 @@ impl CurriculumConfig {
             Self::Pcl { value: Some(own), .. } if !positive(own.rate) => {
                 "the `rate` of a value model is a positive number"
             }
-            Self::Uniform | Self::Dump { .. } | Self::Sec { .. } | Self::Pcl { .. } => {
+            Self::Shares { shares }
+                if shares.values().any(|share| !positive(*share))
+                    || (shares.values().sum::<f64>() - 1.0).abs() > 1e-6 =>
+            {
+                "`shares` are above 0 and add up to 1"
+            }
+            Self::Uniform
+            | Self::Shares { .. }
+            | Self::Dump { .. }
+            | Self::Sec { .. }
+            | Self::Pcl { .. } => {
                 return Ok(());
             }
         };
@@ -132,7 +147,7 @@ impl CurriculumConfig {
     fn by_category(&self) -> bool {
         match self {
             Self::Uniform | Self::Pcl { .. } => false,
-            Self::Dump { .. } | Self::Sec { .. } => true,
+            Self::Shares { .. } | Self::Dump { .. } | Self::Sec { .. } => true,
         }
     }
 }
@@ -198,6 +213,15 @@ impl Curriculum {
         if members.is_empty() {
             return Err(TrainError::Invalid("there are no problems".to_owned()));
         }
+        if let CurriculumConfig::Shares { shares } = &config
+            && !shares.keys().eq(members.keys())
+        {
+            return Err(TrainError::Invalid(format!(
+                "curriculum: the categories of `shares` are {:?}, and those of the problems {:?}",
+                shares.keys().collect::<Vec<_>>(),
+                members.keys().collect::<Vec<_>>()
+            )));
+        }
         let problems = members.values().map(|of| of.len() as u64).sum();
         let arms = members.into_iter().map(|(name, members)| {
             let arm = Arm::new(&name, members, seed);
@@ -216,7 +240,10 @@ impl Curriculum {
         count: usize,
         mut value: impl FnMut(&[u64]) -> Result<Vec<f64>>,
     ) -> Result<Vec<u64>> {
-        match self.config {
+        match &self.config {
+            CurriculumConfig::Shares { .. } => {
+                Ok((0..count).map(|_| self.next_by_share()).collect())
+            }
             CurriculumConfig::Uniform
             | CurriculumConfig::Dump { .. }
             | CurriculumConfig::Sec { .. } => {
@@ -224,6 +251,7 @@ impl Curriculum {
                 Ok((0..count).map(|_| self.next(&weights)).collect())
             }
             CurriculumConfig::Pcl { target, candidates, .. } => {
+                let (target, candidates) = (*target, *candidates);
                 let before = self.state();
                 let wanted = count.saturating_mul(candidates);
                 let candidates: Vec<u64> = (0..wanted).map(|_| self.next(&[1.0])).collect();
@@ -252,7 +280,9 @@ impl Curriculum {
             let sizes = own.flat_map(|group| group.advantages).map(|a| a.abs());
             let sizes: Vec<f64> = sizes.collect();
             match self.config {
-                CurriculumConfig::Uniform | CurriculumConfig::Pcl { .. } => {}
+                CurriculumConfig::Uniform
+                | CurriculumConfig::Shares { .. }
+                | CurriculumConfig::Pcl { .. } => {}
                 CurriculumConfig::Dump { window, .. } => arm.remember(&sizes, window),
                 CurriculumConfig::Sec { rate, .. } => arm.estimate(&sizes, rate),
             }
@@ -264,14 +294,15 @@ impl Curriculum {
     pub fn weights(&self) -> Vec<(&str, f64)> {
         let names = self.arms.keys().map(String::as_str);
         let arms: Vec<&Arm> = self.arms.values().collect();
-        let weights = match self.config {
+        let weights = match &self.config {
             CurriculumConfig::Uniform | CurriculumConfig::Pcl { .. } => vec![1.0; arms.len()],
+            CurriculumConfig::Shares { shares } => shares.values().copied().collect(),
             CurriculumConfig::Dump { temperature, .. } => {
-                softmax_with_temperature(&arms::upper_bounds(&arms), temperature)
+                softmax_with_temperature(&arms::upper_bounds(&arms), *temperature)
             }
             CurriculumConfig::Sec { temperature, .. } => {
                 let estimates: Vec<f64> = arms.iter().map(|arm| arm.estimate).collect();
-                softmax_with_temperature(&estimates, temperature)
+                softmax_with_temperature(&estimates, *temperature)
             }
         };
         names.zip(weights).collect()
@@ -320,6 +351,20 @@ impl Curriculum {
             arm.estimate = state.estimate;
         }
         Ok(())
+    }
+
+    /// The next problem of the category that is furthest below its share of all that were drawn; of
+    /// equal ones the first.
+    fn next_by_share(&mut self) -> u64 {
+        self.drawn += 1;
+        let drawn = self.drawn as f64;
+        let missing = |arm: &Arm, share: f64| share * drawn - arm.pool.drawn() as f64;
+        let weights: Vec<f64> = self.weights().into_iter().map(|(_, share)| share).collect();
+        let arms = self.arms.values_mut().zip(weights);
+        let furthest = arms.reduce(|most, next| {
+            if missing(next.0, next.1) > missing(most.0, most.1) + 1e-9 { next } else { most }
+        });
+        furthest.expect("there are problems").0.pool.next()
     }
 
     /// The next problem of an arm drawn by weight.

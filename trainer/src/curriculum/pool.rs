@@ -44,6 +44,11 @@ impl ProblemPool {
         self.members.len()
     }
 
+    /// Problems drawn since the start.
+    pub(super) fn drawn(&self) -> u64 {
+        self.place.pass * self.members.len() as u64 + self.place.at as u64
+    }
+
     pub(super) fn place(&self) -> PoolPosition {
         self.place
     }

@@ -54,6 +54,37 @@ fn d_uniform_episodes() {
 }
 
 #[test]
+fn shares_are_those_of_each_batch() {
+    let config = |easy: f64| CurriculumConfig::Shares {
+        shares: [("easy".to_owned(), easy), ("hard".to_owned(), 1.0 - easy)].into(),
+    };
+    let check = |easy: f64, batch: usize, expected: &[usize]| {
+        let mut curriculum = two_kinds(config(easy));
+        let drawn = expected.iter().map(|_| {
+            let drawn = curriculum.draw(batch, no_values).expect("drawn");
+            drawn.into_iter().filter(|index| *index < 4).count()
+        });
+        assert_eq!(drawn.collect::<Vec<_>>(), expected, "{easy} of {batch}");
+    };
+    check(0.5, 8, &[4, 4, 4]);
+    check(0.25, 8, &[2, 2, 2]);
+    check(0.25, 2, &[1, 0, 1, 0]);
+    check(0.3, 10, &[3, 3]);
+    // A category is drawn in passes of its own.
+    let mut curriculum = two_kinds(config(0.5));
+    let drawn = curriculum.draw(24, no_values).expect("drawn");
+    for index in 0..4 {
+        assert_eq!(drawn.iter().filter(|drawn| **drawn == index).count(), 3, "{drawn:?}");
+    }
+    let problems = [(0, Some("easy")), (1, Some("odd"))];
+    let error = Curriculum::new(config(0.5), problems, 7).expect_err("other categories");
+    assert!(error.to_string().contains("the categories of `shares`"), "{error}");
+    for bad in [0.0, 1.5, f64::NAN] {
+        assert!(config(bad).check().is_err(), "{bad}");
+    }
+}
+
+#[test]
 fn d_dump_ucb() {
     let mut curriculum = two_kinds(dump());
     check_weights(&curriculum, [0.5, 0.5]);

@@ -204,8 +204,8 @@ pub(super) const NO_PROMPT: &str =
     "a row has either `prompt` or `messages`, and they are not empty";
 
 /// The kinds of rows, by their fields.
-pub(super) const ONE_OF: &str = "a row has one of: `completion`; `chosen` and `rejected`; `steps` and \
-     `labels`; `response`, `principle` and `verdict`; `answer` or `reference`; `rubric` or `principles`; `audit`; `candidates` and \
+pub(super) const ONE_OF: &str = "a row has one of: `completion`, or a last message of the assistant; \
+     `chosen` and `rejected`; `steps` and `labels`; `response`, `principle` and `verdict`; `answer` or `reference`; `rubric` or `principles`; `audit`; `candidates` and \
      `gold_rank`; `kind` = `open`";
 
 /// A message of a row.

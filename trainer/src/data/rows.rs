@@ -89,8 +89,8 @@ fn row_of_cells(
     if cells.has(RowField::Chosen) || cells.has(RowField::Rejected) {
         return Ok(TrainingRow::Preference(pair(cells)?));
     }
-    let turns = cells.turns()?.ok_or(NO_PROMPT)?;
-    if let Some(completion) = cells.text(RowField::Completion)? {
+    let mut turns = cells.turns()?.ok_or(NO_PROMPT)?;
+    if let Some(completion) = completion(cells, &mut turns)? {
         let kind = cells.text(RowField::Category)?;
         return Ok(TrainingRow::Supervised(Supervised {
             turns,
@@ -110,6 +110,36 @@ fn row_of_cells(
         return ranked(cells, problem);
     }
     problem_row(cells, TurnsOf { turns, problem, index }, scorer)
+}
+
+/// Fields that make a row something else than a conversation to imitate.
+const OTHER_KINDS: [RowField; 12] = [
+    RowField::Principle,
+    RowField::Verdict,
+    RowField::Steps,
+    RowField::Labels,
+    RowField::Candidates,
+    RowField::GoldRank,
+    RowField::Answer,
+    RowField::Reference,
+    RowField::Rubric,
+    RowField::Principles,
+    RowField::Audit,
+    RowField::Kind,
+];
+
+/// The reply to imitate: `completion`, or the last message of a conversation that ends with the
+/// assistant's, which leaves the prompt.
+fn completion(
+    cells: &mut RowCells<'_, '_>,
+    turns: &mut Vec<Message>,
+) -> Result<Option<String>, String> {
+    let own = cells.text(RowField::Completion)?;
+    let replied = turns.len() > 1 && turns.last().is_some_and(|turn| turn.role == "assistant");
+    if own.is_some() || !replied || OTHER_KINDS.iter().any(|field| cells.has(*field)) {
+        return Ok(own);
+    }
+    Ok(turns.pop().map(|turn| turn.content))
 }
 
 fn process(cells: &mut RowCells<'_, '_>, turns: Vec<Message>) -> Result<TrainingRow, String> {

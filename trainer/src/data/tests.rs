@@ -45,6 +45,27 @@ fn problems_have_what_scorers_read() {
     check("\"scorer\": \"form\"", None, None);
 }
 
+/// The layout of most supervised datasets: a conversation whose last message is the one to imitate.
+#[test]
+fn conversations_end_with_the_reply_to_imitate() {
+    let check = |row: &str, expected: Option<(usize, &str)>| {
+        let rows = read_with(row, "", Some("math")).unwrap_or_else(|error| panic!("{error}"));
+        let found = match &rows[0] {
+            TrainingRow::Supervised(row) => Some((row.turns.len(), row.completion.as_str())),
+            _ => None,
+        };
+        assert_eq!(found, expected, "{row}");
+    };
+    let user = r#"{"role": "user", "content": "q"}"#;
+    let assistant = r#"{"role": "assistant", "content": "a"}"#;
+    check(&format!("{{\"messages\": [{user}, {assistant}]}}"), Some((1, "a")));
+    check(&format!("{{\"messages\": [{user}, {assistant}, {user}, {assistant}]}}"), Some((3, "a")));
+    check(&format!("{{\"prompt\": [{user}, {assistant}], \"completion\": \"b\"}}"), Some((2, "b")));
+    check(&format!("{{\"messages\": [{user}, {assistant}], \"answer\": \"7\"}}"), None);
+    check(&format!("{{\"messages\": [{user}]}}"), None);
+    check(&format!("{{\"messages\": [{assistant}]}}"), None);
+}
+
 /// Rows of `tribunal principles` are read as they are.
 #[test]
 fn a1_principles_and_verdicts_are_supervised_rows() {

@@ -17,6 +17,7 @@ pub mod replay_buffer;
 pub mod self_reward;
 pub mod spark;
 pub mod templates;
+pub mod trust;
 pub mod urpo;
 
 pub use draws::StepSeed;

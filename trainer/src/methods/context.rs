@@ -84,6 +84,8 @@ pub struct MethodOutput {
 pub struct RunNames<'a> {
     /// The scorers.
     pub scorers: &'a Registry,
+    /// The scorers of a server.
+    pub remote: &'a [String],
     /// Names of the adapters.
     pub adapters: Vec<&'a str>,
 }
@@ -91,7 +93,7 @@ pub struct RunNames<'a> {
 impl RunNames<'_> {
     /// Describes the problem if there is no scorer of this name.
     pub(crate) fn missing_scorer(&self, name: &str) -> Option<String> {
-        if self.scorers.get(name).is_some() {
+        if self.scorers.get(name).is_some() || self.remote.iter().any(|known| known == name) {
             return None;
         }
         let near = self.scorers.near(name).join("', '");

@@ -1,10 +1,12 @@
 //! Rollouts: responses sampled by the engine on the weights in training, and their rewards.
 
+mod remote;
 mod reward_manager;
 mod right;
 mod sampler;
 mod tools;
 
+pub use remote::{AdapterToLoad, PushedAdapter, RemoteScorers, RemoteSection};
 pub(crate) use reward_manager::failure_name;
 pub use reward_manager::{RewardManager, failures};
 pub use right::RightRule;

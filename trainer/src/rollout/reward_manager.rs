@@ -11,6 +11,7 @@ use rubrics::{
 
 use verifiers::tool_calls::Call;
 
+use super::remote::RemoteScorers;
 use super::right::{RightRule, RightVerdict, part};
 use crate::error::{Result, TrainError};
 use crate::item::{Group, JudgedStep, Rollout, TrainingItem};
@@ -19,9 +20,17 @@ use crate::item::{Group, JudgedStep, Rollout, TrainingItem};
 #[derive(Debug)]
 pub struct RewardManager {
     registry: Registry,
+    remote: Option<Remote>,
     right: RightRule,
     tools: Tools,
     runtime: tokio::runtime::Runtime,
+}
+
+/// The scorers of a server, by name.
+#[derive(Clone, Debug)]
+struct Remote {
+    names: Vec<String>,
+    server: Arc<dyn RemoteScorers>,
 }
 
 /// The models that scorers of a run may query: the policy, its adapters, and frozen models.
@@ -58,6 +67,7 @@ impl RewardManager {
         let failed = |error: std::io::Error| TrainError::Engine(error.to_string());
         Ok(RewardManager {
             registry,
+            remote: None,
             right,
             tools: Tools {
                 pool: VerifierPool::new(models::threads(), QUEUE).map_err(failed)?,
@@ -68,15 +78,67 @@ impl RewardManager {
         })
     }
 
-    /// Looks up a scorer.
+    /// Adds the scorers of a server, which have names that no other scorer of the run has.
+    #[must_use]
+    pub fn with_remote(
+        mut self,
+        names: &[String],
+        server: Arc<dyn RemoteScorers>,
+    ) -> RewardManager {
+        self.remote = Some(Remote { names: names.to_vec(), server });
+        self
+    }
+
+    /// The server whose scorer this is; `None` if it is one of the run.
+    fn server_of(&self, name: &str) -> Option<&dyn RemoteScorers> {
+        let remote = self.remote.as_ref()?;
+        remote.names.iter().any(|known| known == name).then_some(&*remote.server)
+    }
+
+    /// Looks up a scorer of the run itself.
     ///
     /// # Errors
     /// [`TrainError::Invalid`] with similar names.
-    pub fn scorer(&self, name: &str) -> Result<&Arc<Scorer>> {
+    fn scorer(&self, name: &str) -> Result<&Arc<Scorer>> {
         self.registry.get(name).ok_or_else(|| {
             let near = self.registry.near(name).join("', '");
             TrainError::Invalid(format!("there is no scorer '{name}'; near are '{near}'"))
         })
+    }
+
+    /// The kind of a scorer; `remote` for one of a server.
+    ///
+    /// # Errors
+    /// An unknown scorer.
+    pub fn kind(&self, name: &str) -> Result<&str> {
+        match self.server_of(name) {
+            Some(_) => Ok("remote"),
+            None => Ok(self.scorer(name)?.kind()),
+        }
+    }
+
+    /// Whether a scorer compares responses with each other; those of a server judge single ones.
+    ///
+    /// # Errors
+    /// An unknown scorer.
+    pub fn is_pairwise(&self, name: &str) -> Result<bool> {
+        Ok(self.server_of(name).is_none() && self.scorer(name)?.is_pairwise())
+    }
+
+    /// Whether the scores come from a model, which those of a server may.
+    ///
+    /// # Errors
+    /// An unknown scorer.
+    pub fn uses_models(&self, name: &str) -> Result<bool> {
+        Ok(self.server_of(name).is_some() || self.scorer(name)?.uses_models())
+    }
+
+    /// The fields of an input that a scorer reads; a server gets all of them.
+    fn read_fields(&self, name: &str, input: Input) -> Result<Input> {
+        match self.server_of(name) {
+            Some(_) => Ok(input),
+            None => Ok(self.scorer(name)?.read_fields(input)),
+        }
     }
 
     /// The names of all scorers.
@@ -151,10 +213,10 @@ impl RewardManager {
         let (RightRule::Scorer(name), false) = (&self.right, open.is_empty()) else {
             return Ok(());
         };
-        let scorer = self.scorer(name)?;
-        let read = |input: Arc<Input>| Arc::new(scorer.read_fields(Arc::unwrap_or_clone(input)));
-        let open = open.into_iter().map(|(at, input)| (at, read(input)));
-        let (members, inputs): (Vec<usize>, Vec<Arc<Input>>) = open.unzip();
+        let read =
+            |(at, input)| Ok((at, Arc::new(self.read_fields(name, Arc::unwrap_or_clone(input))?)));
+        let open: Vec<(usize, Arc<Input>)> = open.into_iter().map(read).collect::<Result<_>>()?;
+        let (members, inputs): (Vec<usize>, Vec<Arc<Input>>) = open.into_iter().unzip();
         for (at, outcome) in members.into_iter().zip(self.outcomes(name, &inputs, seed)?) {
             pairs[at].1.set_verdict(RightVerdict::of(&outcome));
         }
@@ -200,7 +262,7 @@ impl RewardManager {
         rewards: bool,
     ) -> Result<Outcome> {
         let input = scorer_input(item, rollout);
-        let input = if rewards { input } else { self.scorer(name)?.read_fields(input) };
+        let input = if rewards { input } else { self.read_fields(name, input)? };
         let mut outcomes = self.outcomes(name, &[Arc::new(input)], 0)?;
         Ok(outcomes.remove(0))
     }
@@ -210,6 +272,9 @@ impl RewardManager {
     /// # Errors
     /// [`TrainError::Invalid`] with the scorer and the row's number.
     pub fn check_item(&self, name: &str, item: &TrainingItem) -> Result<()> {
+        if self.server_of(name).is_some() {
+            return Ok(());
+        }
         let scorer = self.scorer(name)?;
         let row = item.index + 1;
         if scorer.is_pairwise() {
@@ -238,11 +303,10 @@ impl RewardManager {
         pairs: &[(&TrainingItem, &mut Rollout)],
         seed: u64,
     ) -> Result<Vec<Outcome>> {
-        let scorer = self.scorer(name)?;
         let input = |(item, rollout): &(&TrainingItem, &mut Rollout)| {
-            Arc::new(scorer.read_fields(scorer_input(item, rollout)))
+            Ok(Arc::new(self.read_fields(name, scorer_input(item, rollout))?))
         };
-        let inputs: Vec<Arc<Input>> = pairs.iter().map(input).collect();
+        let inputs: Vec<Arc<Input>> = pairs.iter().map(input).collect::<Result<_>>()?;
         self.outcomes(name, &inputs, seed)
     }
 
@@ -316,8 +380,11 @@ impl RewardManager {
     /// The outcomes of a scorer, one for each input, in order.
     ///
     /// # Errors
-    /// An unknown scorer.
+    /// An unknown scorer, and a server that does not answer.
     pub fn outcomes(&self, name: &str, inputs: &[Arc<Input>], seed: u64) -> Result<Vec<Outcome>> {
+        if let Some(server) = self.server_of(name) {
+            return server.score(name, inputs, seed);
+        }
         let scorer = self.scorer(name)?;
         let ask = ScoreOptions { priority: Priority::Batch, seed, ..ScoreOptions::default() };
         let scored = self.runtime.block_on(score(scorer, inputs, ask, &self.tools));

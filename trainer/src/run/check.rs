@@ -140,7 +140,7 @@ fn tried(
     let audited = TrainingItem { gold: item.audit.clone(), ..item.clone() };
     let item = if purpose == Use::Audit { &audited } else { item };
     let rewards = policy_gradient.rewards();
-    let outcome = if purpose == Use::Reward && rewards.scorer(name)?.is_pairwise() {
+    let outcome = if purpose == Use::Reward && rewards.is_pairwise(name)? {
         // A response beside itself is a tie: the way of the pair is tried, not the judge's taste.
         let group = Group { item: item.clone().into(), rollouts: vec![rollout.clone(); 2] };
         rewards.among(&group, 0)?.remove(0)

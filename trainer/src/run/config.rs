@@ -15,7 +15,7 @@ use super::sources::DataSource;
 use crate::error::{Result, TrainError};
 use crate::methods::{MethodConfig, RunNames};
 use crate::optimiser::{AdamWConfig, Schedule};
-use crate::rollout::ToolSection;
+use crate::rollout::{RemoteSection, ToolSection};
 
 /// The name by which scorers of a run file query the model in training.
 pub const POLICY: &str = "policy";
@@ -35,6 +35,8 @@ pub struct RunConfig {
     pub method: MethodConfig,
     /// `[tools]`; `None` for rollouts of one turn.
     pub tools: Option<ToolSection>,
+    /// `[remote]`; `None` for a run whose scorers are all its own.
+    pub remote: Option<RemoteSection>,
     /// `[evaluation]`.
     pub evaluation: EvaluationSection,
     /// `[[model]]`.
@@ -258,6 +260,10 @@ impl RunConfig {
                 tools
             }
         };
+        let remote = match root.section("remote") {
+            None => Some(None),
+            Some(section) => typed(&section).map(Some),
+        };
         let models = root.sections("model").iter().map(typed).collect::<Vec<_>>();
         let data = root.sections("data").iter().map(typed).collect::<Vec<_>>();
         let names: Vec<String> = policy
@@ -275,6 +281,7 @@ impl RunConfig {
             data: data.into_iter().collect::<Option<Vec<_>>>()?,
             method: method?,
             tools: tools?,
+            remote: remote?,
             evaluation: evaluation?,
             models: models.into_iter().collect::<Option<Vec<_>>>()?,
             scorers,
@@ -336,8 +343,15 @@ impl RunConfig {
         if self.data.is_empty() {
             root.problem("data", "a run needs at least one [[data]]");
         }
-        let adapters = self.policy.adapter.iter().map(|adapter| adapter.name.as_str()).collect();
-        let names = RunNames { scorers: &self.scorers, adapters };
+        let adapters: Vec<&str> =
+            self.policy.adapter.iter().map(|adapter| adapter.name.as_str()).collect();
+        if let Some(remote) = &self.remote {
+            for problem in remote.check(&adapters, |name| self.scorers.get(name).is_some()) {
+                root.problem("remote", problem);
+            }
+        }
+        let remote = self.remote.as_ref().map_or(&[][..], |remote| &remote.scorers);
+        let names = RunNames { scorers: &self.scorers, remote, adapters };
         for problem in self.method.check(&names) {
             root.problem("method", problem);
         }

@@ -11,6 +11,7 @@ mod evaluate;
 mod folder;
 mod judge_sets;
 mod new_head;
+mod push;
 mod reflection;
 mod sources;
 mod training_run;

@@ -2,10 +2,12 @@ mod asynchronous;
 mod auxiliary;
 mod loops;
 mod preferences;
+mod remote;
 mod rewards;
 mod rounds;
 mod sampling;
 mod tools;
+mod trust;
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -13,6 +13,7 @@ use super::checkpoint::{Checkpoint, latest};
 use super::config::{FrozenModel, MadeModel, POLICY, RunConfig};
 use super::folder::RunFolder;
 use super::new_head::{HeadStart, make_with_head};
+use super::push::push;
 use super::sources::{DataFolder, DataSource, open_rows};
 use super::{adapters, auxiliary, checkpoint};
 use crate::data::{EpochOrder, RowsSource, TrainingRow, TrainingRows};
@@ -21,7 +22,7 @@ use crate::methods::{MethodConfig, PolicyGradient, StepContext, offline_step};
 use crate::metrics::Metrics;
 use crate::optimiser::AdamW;
 use crate::policy::{Asserted, Gradients, Policy};
-use crate::rollout::{RewardManager, RightRule, Sampler, ToolLoop, ToolSection};
+use crate::rollout::{RemoteScorers, RewardManager, RightRule, Sampler, ToolLoop, ToolSection};
 
 /// A run in progress.
 #[derive(Debug)]
@@ -40,6 +41,8 @@ pub struct TrainingRun {
     pub(super) shifted: Option<TrainingRows>,
     /// The policy and the frozen models.
     hosts: Vec<Arc<Host>>,
+    /// The server whose scorers the run uses.
+    remote: Option<Arc<dyn RemoteScorers>>,
     /// Scorers of the judge sets, if the evaluation has any.
     pub(super) judge_set_rewards: Option<RewardManager>,
     /// Number of completed steps.
@@ -79,6 +82,23 @@ impl TrainingRun {
     /// # Errors
     /// Problems of the run's folder, model, data, scorers or checkpoint.
     pub fn open(config: RunConfig, resume: Resume) -> Result<TrainingRun> {
+        Self::open_beside(config, resume, None)
+    }
+
+    /// The same beside the server of `[remote]`.
+    ///
+    /// # Errors
+    /// As for [`TrainingRun::open`].
+    pub fn open_beside(
+        config: RunConfig,
+        resume: Resume,
+        remote: Option<Arc<dyn RemoteScorers>>,
+    ) -> Result<TrainingRun> {
+        if remote.is_none() && config.remote.is_some() {
+            return Err(TrainError::Invalid(
+                "[remote] needs a connection to its server".to_owned(),
+            ));
+        }
         let folder = RunFolder::open(&config.path(&config.run.folder))?;
         let newest = latest(folder.path())?;
         let checkpoint = match (&newest, resume.resume) {
@@ -127,6 +147,7 @@ impl TrainingRun {
             asserted: Asserted::default(),
             policy_gradient: None,
             judge_set_rewards: None,
+            remote,
             hosts,
             folder,
             policy,
@@ -140,9 +161,7 @@ impl TrainingRun {
         };
         run.serve_adapters()?;
         if !run.config.evaluation.judge.is_empty() {
-            let scorers = run.config.scorers.clone();
-            let right = RightRule::default();
-            run.judge_set_rewards = Some(RewardManager::new(scorers, run.hosts.clone(), right)?);
+            run.judge_set_rewards = Some(run.rewards(RightRule::default())?);
         }
         run.policy_gradient = run.start_policy_gradient(&base, newest.as_deref())?;
         if let Some(checkpoint) = checkpoint {
@@ -156,6 +175,26 @@ impl TrainingRun {
         Ok(run)
     }
 
+    /// The scorers of the run and of its server.
+    fn rewards(&self, right: RightRule) -> Result<RewardManager> {
+        let scorers = self.config.scorers.clone();
+        let rewards = RewardManager::new(scorers, self.hosts.clone(), right)?;
+        Ok(match (&self.config.remote, &self.remote) {
+            (Some(section), Some(server)) => rewards.with_remote(&section.scorers, server.clone()),
+            _ => rewards,
+        })
+    }
+
+    /// Pushes the adapters that are due before a step.
+    fn push(&self, step: u64) -> Result<()> {
+        let (Some(section), Some(server)) = (&self.config.remote, &self.remote) else {
+            return Ok(());
+        };
+        let due = section.push.iter().filter(|push| (step - 1).is_multiple_of(push.every));
+        due.into_iter()
+            .try_for_each(|pushed| push(&**server, pushed, &self.config.base, &self.policy, step))
+    }
+
     /// The loop of a policy gradient over the run's rows; `None` for other methods.
     fn start_policy_gradient(
         &self,
@@ -165,12 +204,11 @@ impl TrainingRun {
         let MethodConfig::PolicyGradient(method) = &self.config.method else {
             return Ok(None);
         };
-        let scorers = self.config.scorers.clone();
         let right = method.right.clone().unwrap_or_default();
         let policy_gradient = PolicyGradient::new(
             (**method).clone(),
             self.sampler.clone(),
-            RewardManager::new(scorers, self.hosts.clone(), right)?,
+            self.rewards(right)?,
             &self.rows,
             self.config.run.seed,
         )?;
@@ -241,6 +279,7 @@ impl TrainingRun {
     pub fn step(&mut self) -> Result<Metrics> {
         let begin = Instant::now();
         let number = self.done + 1;
+        self.push(number)?;
         let rate =
             self.config.optimiser.rate * self.config.optimiser.schedule.share(number, self.steps());
         let engine = self.sampler.host().engine.clone();

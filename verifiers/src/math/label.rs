@@ -62,7 +62,10 @@ pub(super) fn labelled(text: &str) -> Option<Labelled<'_>> {
     };
     let content = unwrapped(content);
     let first = content.split(|c: char| !c.is_alphabetic() && c != '\'').next().unwrap_or("");
-    let is_one = !content.is_empty() && !VERBS.contains(&first) && !holds_label(content);
+    let is_one = !content.is_empty()
+        && !VERBS.contains(&first)
+        && !holds_label(content)
+        && letter_of_circled(content).is_none();
     is_one.then_some(Labelled { label, content })
 }
 
@@ -289,6 +292,7 @@ mod tests {
             "(A) or (B)",
             "(A) 5 (B) 6",
             "A) 5 B) 6",
+            "E) ⑧",
             "(Z) 5",
             "3.5",
             "",

@@ -2,7 +2,7 @@
 //!
 //! A path in a request gives access to the server's files. So the routes are off until
 //! `compat.adapters` names a folder; adapters must lie in it after symbolic links are resolved; and
-//! adapters of the configuration can neither be replaced nor unloaded.
+//! adapters of the configuration cannot be unloaded, and replaced only where it says so.
 //!
 //! A load or an unload that has begun ends, whether its client waits for it or not: an engine cannot
 //! take back half of it. At most one runs at a time, and clients that leave before theirs has begun
@@ -114,15 +114,15 @@ async fn load(
     // Held to the end, so that the second of two requests for one name sees the result of the
     // first.
     let loaded = state.hosts.loaded.clone().lock_owned().await;
-    check_name(state, &loaded, &name, params.load_inplace)?;
-    let is_new = !loaded.iter().any(|known| **known == name);
+    check_name(state, &loaded, (&host, &name), params.load_inplace)?;
+    let is_new = state.hosts.get(&name).is_none();
     if is_new && loaded.len() >= MOST_ADAPTERS {
         let what =
             format_args!("{MOST_ADAPTERS} adapters are loaded by request, which is the most");
         return Err(invalid("lora_name", what));
     }
     let text = format!("Success: LoRA adapter '{name}' added successfully.");
-    to_the_end(load_locked(loaded, host, name, path))
+    to_the_end(load_locked(loaded, host, (name, is_new), path))
         .await??
         .map_err(|what| invalid("lora_path", hidden(folder, &what)))?;
     Ok(plain(text))
@@ -135,7 +135,7 @@ async fn load(
 async fn load_locked(
     mut loaded: OwnedMutexGuard<Vec<Arc<str>>>,
     host: Arc<Host>,
-    name: String,
+    (name, is_new): (String, bool),
     path: PathBuf,
 ) -> Result<Result<(), String>, ApiError> {
     let (of, into) = (host.clone(), name.clone());
@@ -143,7 +143,7 @@ async fn load_locked(
     if let Err(problem) = loading.map_err(ApiError::internal)? {
         return Ok(Err(problem));
     }
-    if !loaded.iter().any(|known| **known == name) {
+    if is_new {
         loaded.push(name.as_str().into());
     }
     tracing::info!(adapter = name, model = &*host.name, "loaded by request");
@@ -201,12 +201,19 @@ fn base(state: &State, name: Option<&str>) -> Result<Arc<Host>, ApiError> {
 fn check_name(
     state: &State,
     loaded: &[Arc<str>],
-    name: &str,
+    (host, name): (&Host, &str),
     in_place: bool,
 ) -> Result<(), ApiError> {
     let own = loaded.iter().any(|known| **known == *name);
     if own && in_place {
         return Ok(());
+    }
+    if in_place && state.hosts.is_replaceable(name) {
+        let of = state.hosts.get(name).map(|served| served.host.name.clone());
+        return match of {
+            Some(of) if of == host.name => Ok(()),
+            _ => Err(invalid("base_model_name", "the adapter of this name is of another model")),
+        };
     }
     if own {
         let what = "an adapter of this name is loaded; `load_inplace` would replace it";

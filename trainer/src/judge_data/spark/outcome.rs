@@ -18,6 +18,8 @@ pub enum ShownAnswer {
     FirstBoxed,
     /// The last one.
     LastBoxed,
+    /// The response as a whole, for verifiers that judge all of it.
+    Whole,
 }
 
 /// A group with its verified answers.
@@ -107,6 +109,7 @@ impl<'g> VerifiedGroup<'g> {
             ShownAnswer::Judged => rollout.answer.as_deref(),
             ShownAnswer::FirstBoxed => boxed(Occurrence::First),
             ShownAnswer::LastBoxed => boxed(Occurrence::Last),
+            ShownAnswer::Whole => Some(rollout.text.as_str()),
         };
         found.filter(|text| !text.trim().is_empty()).map(Cow::from)
     }

@@ -10,8 +10,8 @@ use super::config::{CompareSection, PolicyGradientConfig};
 use super::group_source::{GroupSource, NewGroups};
 use super::hook::Hook;
 use super::hooks::{
-    Asynchronous, CompareRewards, CrlHook, FiltrationHook, GuardHook, PartialRollouts,
-    SampledAhead, SelfRewardTrust, SparkHook, TranscriptHook, UrpoHook, monitor,
+    Asynchronous, CompareRewards, ConfidentRewards, CrlHook, FiltrationHook, GuardHook,
+    PartialRollouts, SampledAhead, SparkHook, TranscriptHook, UrpoHook, monitor, trust,
 };
 use super::problem_values::ProblemValues;
 use super::prompts::Prompts;
@@ -43,12 +43,12 @@ impl PolicyGradient {
     ) -> Result<PolicyGradient> {
         let stop = stop_strings(&config, &sampler)?;
         let config = Arc::new(config);
-        let rows = RowsByKind::of(rows, config.urpo.is_some())?;
+        let mut rows = RowsByKind::of(rows, config.urpo.is_some())?;
         let mut comparing = BTreeSet::new();
         for item in &rows.problems {
             let name = config.verifier(item);
             match config.compare {
-                Some(section) if rewards.scorer(name)?.is_pairwise() => {
+                Some(section) if rewards.is_pairwise(name)? => {
                     let with_reference = matches!(section, CompareSection::Reference { .. });
                     rewards.check_compared(name, item, with_reference)?;
                     comparing.insert(item.scorer.clone());
@@ -84,7 +84,12 @@ impl PolicyGradient {
         }
         if let Some(section) = &config.guard {
             hooks.push(Box::new(GuardHook::new(section)?));
-            reward_hooks.extend(SelfRewardTrust::new(section).map(|hook| Box::new(hook) as _));
+            reward_hooks.extend(ConfidentRewards::new(section).map(|hook| Box::new(hook) as _));
+        }
+        if let Some(section) = &config.trust {
+            let (hook, rewards) = trust(section, &mut rows.problems, seed)?;
+            hooks.push(Box::new(hook));
+            reward_hooks.push(Box::new(rewards));
         }
         if let Some(section) = config.filtration {
             hooks.push(Box::new(FiltrationHook(section)));
@@ -189,6 +194,7 @@ impl PolicyGradient {
             sampled_ahead: Vec::new(),
             reward_gap: None,
             monitor: None,
+            trust: None,
             auxiliary: self
                 .auxiliary_models()
                 .map(|model| (model.name().to_owned(), model.optimiser().steps))
@@ -262,15 +268,14 @@ fn check_right<'i>(
         return Ok(());
     }
     for item in items {
-        let scorer = rewards.scorer(config.verifier(item))?;
-        let is_graded = scorer.kind() == "pipeline" || scorer.uses_models();
+        let name = config.verifier(item);
+        let kind = rewards.kind(name)?;
+        let is_graded = kind == "pipeline" || rewards.uses_models(name)?;
         if is_graded && item.has_reference() {
             return Err(TrainError::Invalid(format!(
-                "{reader} reads which answers are right, and a reward by '{}' ({}) does not say it: \
-                 set `right` of [method] to the scorer that decides it, such as \"math\", or to the \
-                 least reward of a right answer",
-                scorer.name(),
-                scorer.kind()
+                "{reader} reads which answers are right, and a reward by '{name}' ({kind}) does not say \
+                 it: set `right` of [method] to the scorer that decides it, such as \"math\", or to the \
+                 least reward of a right answer"
             )));
         }
     }

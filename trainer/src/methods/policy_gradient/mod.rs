@@ -26,8 +26,8 @@ pub use config::{
     FiltrationSection, GuardSection, ImplicitSection, JudgeUpdate, MonitorSection, Overlong,
     OwnValue, PairReward, PartialSection, PolicyGradientConfig, ProgressSection, RoundReference,
     RoundSection, RoundWeights, SamplingSection, ScaffoldSection, SharedValue, SparkSection,
-    StepModelSection, StepSplit, Teach, TokenRewardSection, TrajectoryScore, UrpoSection,
-    ValueSection,
+    StepModelSection, StepSplit, Teach, TokenRewardSection, TrajectoryScore, TrustSection,
+    UrpoSection, ValueSection,
 };
 pub(crate) use majority_vote::SCORER as MAJORITY_VOTE;
 pub use state::PolicyGradientState;

@@ -153,6 +153,8 @@ pub(super) enum Phase {
     RankJudge,
     /// Open rows in the policy's batch.
     Open,
+    /// Problems that measure a judge.
+    Trust,
 }
 
 impl Phase {
@@ -162,6 +164,7 @@ impl Phase {
             Phase::Critic => u64::MAX,
             Phase::RankJudge => u64::MAX - 1,
             Phase::Open => u64::MAX - 2,
+            Phase::Trust => u64::MAX - 3,
             Phase::Policy(round) => u64::from(round) + 1,
         }
     }
@@ -173,6 +176,7 @@ impl Phase {
             Phase::Critic => "crl/",
             Phase::RankJudge => "referee/",
             Phase::Open => "open/",
+            Phase::Trust => "trust/",
             Phase::Policy(_) => "",
         }
     }
@@ -301,6 +305,11 @@ impl Rollouts {
         for mut group in groups {
             self.drop_cut_short(&mut group, prefix, metrics);
             let weights = self.weights(&mut group, metrics)?;
+            if !weights.is_empty() && weights.iter().all(|weight| *weight == 0.0) {
+                metrics.add(&format!("{prefix}groups/without_weight"), 1.0);
+                scored.groups.push(group);
+                continue;
+            }
             match self.keep(&group.item).judge(&group, &mut scored.counts) {
                 Fate::Kept => {
                     scored.train_groups.push(self.scored_group(group.clone(), weights)?);
@@ -383,7 +392,7 @@ impl Rollouts {
         let item = &group.item;
         let by_model = self.is_rewarded_by_hook(item)
             || majority_vote::applies(group)
-            || self.rewards.scorer(&item.scorer)?.uses_models();
+            || self.rewards.uses_models(&item.scorer)?;
         Ok(item.role == ItemRole::Policy && !item.has_reference() && by_model)
     }
 
@@ -425,7 +434,7 @@ impl Rollouts {
         judge.or(self.config.adapter.as_deref()).map(Into::into)
     }
 
-    fn groups(&self, sampled: Vec<SampledGroup>) -> Result<Vec<Group>> {
+    pub(super) fn groups(&self, sampled: Vec<SampledGroup>) -> Result<Vec<Group>> {
         let mut groups = Vec::with_capacity(sampled.len());
         for (item, samples) in sampled {
             let rollouts = samples.into_iter().map(|sample| self.sampler.rollout(sample));

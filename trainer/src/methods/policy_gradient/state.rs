@@ -9,6 +9,7 @@ use super::prompts::PromptsState;
 use crate::curriculum::{CurriculumState, DiscardRate, NoProgressRule};
 use crate::item::{Token, TrainingItem};
 use crate::judge_data::self_reward::GapStop;
+use crate::judge_data::trust::Trust;
 use crate::judge_data::urpo::Schedule;
 use crate::judge_data::{ItemQueue, ReplayBuffer};
 use crate::rollout::SampledResponse;
@@ -39,6 +40,8 @@ pub struct PolicyGradientState {
     pub(super) reward_gap: Option<GapStop>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) monitor: Option<MonitorState>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) trust: Option<Trust>,
     /// Steps of the optimisers of the models beside the policy, by their names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) auxiliary: BTreeMap<String, u64>,

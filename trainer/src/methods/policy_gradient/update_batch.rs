@@ -174,7 +174,7 @@ impl TokenBatch {
             let layout = Layout::new(&batch.cu_seqlens, &batch.mask);
             batch.mask = without_truncated(&layout, &truncated)?;
         }
-        let weighed = config.guard.as_ref().is_some_and(|guard| guard.weigh);
+        let weighed = config.trust.is_some() || config.guard.as_ref().is_some_and(|own| own.weigh);
         if weighed || judged.weights.is_some() {
             batch.factors = Some(factors);
         }

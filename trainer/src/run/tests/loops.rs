@@ -76,6 +76,7 @@ fn curricula_and_fills_resume_to_the_same_bytes() {
         "curriculum = { kind = \"dump\" }",
         "curriculum = { kind = \"sec\" }\nkeep = { keep = \"all\" }",
         "curriculum = { kind = \"pcl\" }\nfill = { rounds = 3 }",
+        "curriculum = { kind = \"shares\", shares = { odd = 0.4, even = 0.6 } }",
         "fill = { rounds = 2, adaptive = true }",
     ] {
         check_resume(TinyHead::Vocab, &categories(), &method(rest));

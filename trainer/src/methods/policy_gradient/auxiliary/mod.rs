@@ -77,6 +77,7 @@ impl PolicyGradientConfig {
             }
             CurriculumConfig::Pcl { value: None, .. }
             | CurriculumConfig::Uniform
+            | CurriculumConfig::Shares { .. }
             | CurriculumConfig::Dump { .. }
             | CurriculumConfig::Sec { .. } => None,
         };

@@ -27,7 +27,7 @@ pub use auxiliary::{
 pub use sections::{
     CompareSection, CrlSection, Filter, FilterOver, FiltrationSection, GuardSection, JudgeUpdate,
     MonitorSection, PairReward, PartialSection, RoundReference, RoundSection, RoundWeights,
-    SamplingSection, SparkSection, Teach, UrpoSection,
+    SamplingSection, SparkSection, Teach, TrustSection, UrpoSection,
 };
 
 /// `[method]` with `kind = "policy_gradient"`.
@@ -132,6 +132,9 @@ pub struct PolicyGradientConfig {
     /// Audits of rewards that the model gives itself.
     #[serde(default)]
     pub guard: Option<GuardSection>,
+    /// A gate of rewards that the model gives itself.
+    #[serde(default)]
+    pub trust: Option<TrustSection>,
     /// The adapter that solves; `None` is the model itself.
     #[serde(default)]
     pub adapter: Option<String>,
@@ -197,6 +200,7 @@ impl PolicyGradientConfig {
         problems.extend(self.check_steps());
         problems.extend(self.round.iter().flat_map(|round| self.check_round(round)));
         problems.extend(self.guard.iter().flat_map(|guard| guard.check(run)));
+        problems.extend(self.trust.iter().flat_map(|trust| self.check_trust(trust, run)));
         problems.extend(self.monitor.iter().flat_map(|monitor| monitor.check(run)));
         problems.extend(self.scaffold.iter().flat_map(ScaffoldSection::check));
         problems.extend(self.check_waiting());
@@ -223,6 +227,21 @@ impl PolicyGradientConfig {
         };
         for name in [&self.scorer, &self.steps_scorer].into_iter().flatten().chain(right) {
             problems.extend(run.missing_scorer(name));
+        }
+        problems
+    }
+
+    /// Lists what a gate of self-given rewards cannot work with.
+    fn check_trust(&self, trust: &TrustSection, run: &RunNames<'_>) -> Vec<String> {
+        let mut problems = trust.check(run);
+        if self.guard.as_ref().is_some_and(|guard| guard.tau.is_some()) {
+            problems.push("`trust` and `guard.tau` both weigh self-given rewards".to_owned());
+        }
+        if self.urpo.is_some() || self.round.is_some() {
+            problems.push(
+                "`trust` is for problems that a scorer judges: leave `urpo` and `round` out"
+                    .to_owned(),
+            );
         }
         problems
     }

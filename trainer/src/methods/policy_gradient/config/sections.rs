@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Result, TrainError};
 use crate::judge_data::crl::CrlConfig;
 use crate::judge_data::self_reward::GapStop;
+use crate::judge_data::trust::TrustConfig;
 use crate::judge_data::urpo::{Mix, OpenRule, RankJudgeConfig};
 use crate::judge_data::{SparkConfig, TemplateKind, Templates};
 use crate::losses::preference::DirectPreference;
@@ -303,6 +304,36 @@ impl GuardSection {
         }
         problems.extend(run.missing_scorer(&self.scorer));
         problems
+    }
+}
+
+/// `[method.trust]`: self-given rewards count for as much as their judge tells right from wrong answers
+/// to one problem ([`crate::judge_data::trust`]).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrustSection {
+    /// The judge.
+    pub scorer: String,
+    /// Problems with a reference answer that measure the judge and are never trained on.
+    pub held_out: usize,
+    /// Steps between measurements; 10.
+    #[serde(default = "ten")]
+    pub every: u64,
+    /// Interval and schedule.
+    #[serde(default)]
+    pub options: TrustConfig,
+}
+
+fn ten() -> u64 {
+    10
+}
+
+impl TrustSection {
+    pub(super) fn check(&self, run: &RunNames<'_>) -> Vec<String> {
+        let few = (self.held_out == 0 || self.every == 0)
+            .then(|| "trust: `held_out` and `every` are at least 1".to_owned());
+        let options = self.options.check().err().map(|error| error.to_string());
+        run.missing_scorer(&self.scorer).into_iter().chain(few).chain(options).collect()
     }
 }
 

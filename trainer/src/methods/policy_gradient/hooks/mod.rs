@@ -10,6 +10,7 @@ mod sampled_ahead;
 mod self_reward;
 mod spark;
 mod transcripts;
+mod trust;
 mod urpo;
 
 pub(super) use asynchronous::Asynchronous;
@@ -19,7 +20,8 @@ pub(super) use filtration::FiltrationHook;
 pub(super) use monitor::monitor;
 pub(super) use partial_rollouts::PartialRollouts;
 pub(super) use sampled_ahead::SampledAhead;
-pub(super) use self_reward::{GuardHook, SelfRewardTrust};
+pub(super) use self_reward::{ConfidentRewards, GuardHook};
 pub(super) use spark::SparkHook;
 pub(super) use transcripts::TranscriptHook;
+pub(super) use trust::trust;
 pub(super) use urpo::UrpoHook;

@@ -1,6 +1,6 @@
 //! Guards against wrong self-given rewards (`[method.guard]`). [`GuardHook`] scores a share of them
 //! again, against reference answers, and stops the run if they stay too high. With `tau`,
-//! [`SelfRewardTrust`] removes rollouts whose reward, as a probability of being right, is near one
+//! [`ConfidentRewards`] removes rollouts whose reward, as a probability of being right, is near one
 //! half.
 
 use super::super::config::GuardSection;
@@ -94,19 +94,19 @@ impl Hook for GuardHook {
 /// Reads self-given rewards as probabilities of being right: rollouts near one half leave their
 /// group, the others get 1 or 0.
 #[derive(Debug)]
-pub(in super::super) struct SelfRewardTrust {
+pub(in super::super) struct ConfidentRewards {
     tau: f64,
     weigh: bool,
 }
 
-impl SelfRewardTrust {
+impl ConfidentRewards {
     /// `None` if the section has no `tau`.
-    pub(in super::super) fn new(section: &GuardSection) -> Option<SelfRewardTrust> {
-        section.tau.map(|tau| SelfRewardTrust { tau, weigh: section.weigh })
+    pub(in super::super) fn new(section: &GuardSection) -> Option<ConfidentRewards> {
+        section.tau.map(|tau| ConfidentRewards { tau, weigh: section.weigh })
     }
 }
 
-impl RewardHook for SelfRewardTrust {
+impl RewardHook for ConfidentRewards {
     fn weights(
         &self,
         rollouts: &Rollouts,

@@ -1,5 +1,7 @@
 //! `tribunal train`: a run file to checkpoints.
 
+mod remote;
+
 use std::io::IsTerminal as _;
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -72,7 +74,8 @@ pub(crate) fn run(args: &TrainArgs) -> Result<CommandOutcome, CliError> {
     let mut config = RunConfig::read(&args.run).map_err(failed)?;
     fetch_models(&mut config)?;
     let resume = Resume { resume: args.resume, allow_changes: args.allow_changes };
-    let mut run = TrainingRun::open(config, resume).map_err(failed)?;
+    let server = remote::connect(&config)?;
+    let mut run = TrainingRun::open_beside(config, resume, server).map_err(failed)?;
     let threads = ::models::threads();
     eprintln!(
         "{} parameters are trained, on {threads} thread{}; steps {} to {} into {}",
