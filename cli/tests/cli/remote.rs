@@ -1,4 +1,4 @@
-//! `tribunal score --url`.
+//! Commands that score by a server: `tribunal score --url`, and `[remote]` of a run file.
 
 use std::io::{BufRead, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -224,4 +224,70 @@ fn fatal_error_stops_the_run_and_a_later_run_resumes() {
     let failing = made_up(|request| if request < 10 { (200, "") } else { (500, "") });
     score(&folder, &input, &["--url", &failing, "--overwrite", "--connections", "1"]).ends(1);
     score(&folder, &input, &["--overwrite"]).ends(2).says(&["scorer 'math'", DIGEST]);
+}
+
+/// A judge by the first word that comes to the model after each line.
+const JUDGE: &str = "[[scorer]]\nname = \"judge\"\nkind = \"process\"\nmethod = \"labels\"\n\
+    labels = [\"a\", \"b\"]\nseparator = \"#\"\nsplitter = \"lines\"\naggregate = \"mean\"\n\
+    min_label_mass = 0.0\n";
+
+/// A run that is scored by a server, which gets the run's adapter before each step, is the run that
+/// scores by its own adapter, bit for bit.
+#[test]
+fn run_by_a_server_with_its_adapter_is_the_run_by_itself() {
+    let folder = Folder::new();
+    tribunal(["models", "make-tiny", "--family", "qwen3", &folder.name("model")]).ends(0);
+    let row = |i: usize| format!("{{\"prompt\": \"say {i}\"}}\n");
+    folder.write("rows.jsonl", (0..12).map(row).collect::<String>());
+    let train = |out: &str, steps: u64, rest: &str| {
+        let text = format!(
+            "[run]\nfolder = \"{out}\"\nsteps = {steps}\nseed = 3\n\
+             [policy]\npath = \"model\"\nmicro_tokens = 256\nkv_tokens = 4096\n\
+             [[policy.adapter]]\nname = \"live\"\nr = 2\nalpha = 4.0\n[optimiser]\nrate = 1e-2\n\
+             [[data]]\nkind = \"rows\"\npath = \"rows.jsonl\"\n\
+             [method]\nkind = \"policy_gradient\"\nadapter = \"live\"\nprompts = 3\ngroup = 4\n\
+             max_tokens = 8\nno_progress_after = 0\nscorer = \"judge\"\n\
+             advantage = {{ kind = \"mean\" }}\n{rest}"
+        );
+        tribunal(["train", &folder.write(&format!("{out}.toml"), text)])
+    };
+    let adapter = |out: &str| {
+        folder.read(&format!("{out}/step-000003/adapters/live/adapter_model.safetensors"))
+    };
+    let own = format!("{JUDGE}model = \"live\"\n");
+    train("own", 3, &own).ends(0);
+    train("first", 1, &own).ends(0);
+
+    std::fs::create_dir(folder.path("pushed")).expect("the folder is ours");
+    let config = folder.write(
+        "serve.toml",
+        format!(
+            "[compat]\nadapters = \"pushed\"\n\
+             [[model]]\nname = \"base\"\npath = \"model\"\ncompute = \"f32\"\n\
+             [[adapter]]\nname = \"live\"\nmodel = \"base\"\n\
+             path = \"first/step-000001/adapters/live\"\nreplaceable = true\n\
+             {JUDGE}model = \"live\"\n"
+        ),
+    );
+    let server = Server::start(&["--config", &config]);
+    let remote = |rest: &str| remote_at(&server.url) + rest;
+    let push = "[[remote.push]]\nadapter = \"live\"\nfolder = \"pushed\"\n";
+    train("far", 3, &remote(push)).ends(0);
+    assert!(adapter("far") == adapter("own"));
+    assert_eq!(folder.names_in("pushed"), [""; 0]);
+    // By an adapter that stays as it was, another run.
+    train("stale", 3, &remote("")).ends(0);
+    assert!(adapter("stale") != adapter("own"));
+
+    let missing = remote("").replace("\"judge\"", "\"judge\", \"judges\"");
+    train("missing", 1, &missing).ends(2).says(&["did you mean 'judge'?"]);
+    let elsewhere = push.replace("\"pushed\"", "\"nowhere\"");
+    train("elsewhere", 1, &remote(&elsewhere)).ends(2).says(&["nowhere is no folder"]);
+    let named = push.replace("adapter = \"live\"", "adapter = \"live\"\nname = \"base\"");
+    train("named", 1, &remote(&named)).ends(1).says(&["the configuration has given this name"]);
+    train("gone", 1, &remote_at("http://127.0.0.1:1")).ends(1).says(&["127.0.0.1:1"]);
+}
+
+fn remote_at(url: &str) -> String {
+    format!("[remote]\nurl = \"{url}\"\nscorers = [\"judge\"]\nretries = 0\n")
 }

@@ -11,4 +11,4 @@ pub(crate) use reward_manager::failure_name;
 pub use reward_manager::{RewardManager, failures};
 pub use right::RightRule;
 pub use sampler::{DrawParams, RolloutParams, SampleRequest, SampledResponse, Sampler, ScoredText};
-pub use tools::{AtLimit, CallFormat, ToolLoop, ToolSection};
+pub use tools::{AtLimit, CallFormat, ToolLoop, ToolSection, TurnTimes};

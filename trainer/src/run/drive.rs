@@ -98,7 +98,8 @@ impl Logs {
 }
 
 /// Takes steps until the run is complete or `stop` is set; then finishes the current step and
-/// writes a checkpoint.
+/// writes a checkpoint. Before it returns the error of a step that left the weights as they were, it
+/// writes a checkpoint too.
 ///
 /// # Errors
 /// The first step, evaluation, log or checkpoint that fails.
@@ -117,7 +118,17 @@ pub fn drive(
     let mut stopped = stop.load(Ordering::Relaxed);
     while run.done() < run.steps() && !stopped {
         let step = run.done() + 1;
-        let metrics = run.step().map_err(|error| error.at_step(step))?;
+        let metrics = match run.step() {
+            Ok(metrics) => metrics,
+            Err(error) => {
+                // The steps before a failed one are not lost, such as to a server that went away.
+                if run.has_unsaved_steps() {
+                    logs.steps.sync()?;
+                    tell(News::Checkpoint(&run.checkpoint()?));
+                }
+                return Err(error.at_step(step));
+            }
+        };
         logs.step(run.done(), &metrics)?;
         let line = progress.observe(run.done(), begin.elapsed(), metrics.get("reward"));
         tell(News::Step { line, metrics: &metrics });

@@ -1,5 +1,6 @@
 //! Opens a run and takes its steps.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -47,6 +48,10 @@ pub struct TrainingRun {
     pub(super) judge_set_rewards: Option<RewardManager>,
     /// Number of completed steps.
     done: u64,
+    /// Number of steps in the newest checkpoint.
+    saved: Cell<u64>,
+    /// Revision of the weights after the last completed step.
+    settled: u64,
 }
 
 /// Resumption from a checkpoint.
@@ -157,6 +162,8 @@ impl TrainingRun {
             evaluation,
             shifted: shifted.transpose()?,
             done: 0,
+            saved: Cell::new(0),
+            settled: 0,
             config,
         };
         run.serve_adapters()?;
@@ -172,6 +179,8 @@ impl TrainingRun {
                 policy_gradient.restore(state)?;
             }
         }
+        run.saved.set(run.done);
+        run.settled = run.sampler.host().engine.revision();
         Ok(run)
     }
 
@@ -321,9 +330,16 @@ impl TrainingRun {
             metrics
         };
         self.done = number;
+        self.settled = self.sampler.host().engine.revision();
         metrics.set("rate", rate);
         metrics.set("time/step", begin.elapsed().as_secs_f64());
         Ok(metrics)
+    }
+
+    /// Whether there are steps that no checkpoint has, and the weights are those after the last of
+    /// them: a step that fails behind an update leaves them between two.
+    pub fn has_unsaved_steps(&self) -> bool {
+        self.done > self.saved.get() && self.sampler.host().engine.revision() == self.settled
     }
 
     /// Whether a checkpoint is due after the step that was just taken.
@@ -344,7 +360,7 @@ impl TrainingRun {
     /// # Errors
     /// A checkpoint that cannot be written; older ones stay.
     pub fn checkpoint(&self) -> Result<PathBuf> {
-        checkpoint::write(
+        let written = checkpoint::write(
             self.folder.path(),
             &self.policy,
             &checkpoint::CheckpointState {
@@ -359,7 +375,9 @@ impl TrainingRun {
                     .collect(),
             },
             self.config.run.keep,
-        )
+        )?;
+        self.saved.set(self.done);
+        Ok(written)
     }
 }
 

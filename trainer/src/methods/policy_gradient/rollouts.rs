@@ -299,8 +299,11 @@ impl Rollouts {
         metrics.add(&format!("{prefix}time/reward"), begin.elapsed().as_secs_f64());
         report(&groups, prefix, metrics);
         self.report_right(&groups, prefix, metrics)?;
-        if self.tools.is_some() {
+        if let Some(tools) = &self.tools {
             report_turns(&groups, prefix, metrics);
+            let times = tools.take_times();
+            metrics.add(&format!("{prefix}time/tools"), times.tools.as_secs_f64());
+            metrics.add(&format!("{prefix}time/turns"), times.between.as_secs_f64());
         }
         for mut group in groups {
             self.drop_cut_short(&mut group, prefix, metrics);

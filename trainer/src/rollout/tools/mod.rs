@@ -10,6 +10,9 @@ mod options;
 #[cfg(test)]
 mod tests;
 
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
 use verifiers::tool_calls::Call;
 
 pub use self::format::CallFormat;
@@ -21,10 +24,20 @@ use crate::error::Result;
 use crate::item::{EarlyEnd, ItemRole, TrainingItem};
 
 /// Samples conversations with tools.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct ToolLoop {
     section: ToolSection,
     turns: Turns,
+    times: Cell<TurnTimes>,
+}
+
+/// Where the time of conversations goes, beside sampling.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TurnTimes {
+    /// In tools.
+    pub tools: Duration,
+    /// Between sampling and tools: reading calls, rendering results, encoding.
+    pub between: Duration,
 }
 
 impl ToolLoop {
@@ -35,12 +48,17 @@ impl ToolLoop {
     /// A chat template that cannot continue after a result.
     pub fn new(section: ToolSection, sampler: &Sampler, stop: &[String]) -> Result<ToolLoop> {
         let turns = Turns::new(section.format, &section.toolbox, sampler.encoder(), stop)?;
-        Ok(ToolLoop { section, turns })
+        Ok(ToolLoop { section, turns, times: Cell::default() })
     }
 
     /// What happens to a response that ran out of turns or tokens.
     pub fn at_limit(&self) -> AtLimit {
         self.section.at_limit
+    }
+
+    /// The times since the last call.
+    pub fn take_times(&self) -> TurnTimes {
+        self.times.take()
     }
 
     /// Samples all requests, those of the policy's items in turns: the calls of all conversations that
@@ -58,14 +76,19 @@ impl ToolLoop {
     ) -> Result<Vec<SampledResponse>> {
         let mut all = vec![SampledResponse::default(); wanted.len()];
         let mut open: Vec<usize> = (0..wanted.len()).collect();
+        let mut times = self.times.get();
         for turn in 0.. {
+            let begin = Instant::now();
             let next = |at: &usize| {
                 let (request, item) = &wanted[*at];
                 self.request((request, item), &all[*at], params)
             };
             let requests: Vec<SampleRequest> = open.iter().map(next).collect();
+            times.between += begin.elapsed();
+            let sampled = sampler.sample(&requests, params)?;
+            let begin = Instant::now();
             let mut calling = Vec::new();
-            for (at, sampled) in open.iter().zip(sampler.sample(&requests, params)?) {
+            for (at, sampled) in open.iter().zip(sampled) {
                 let (response, item) = (&mut all[*at], wanted[*at].1);
                 let calls = self.take_turn(sampler, response, (sampled, item))?;
                 if calls.is_empty() {
@@ -78,11 +101,16 @@ impl ToolLoop {
                     calling.push((*at, calls));
                 }
             }
-            if calling.is_empty() {
+            let (waiting, calls): (Vec<usize>, Vec<Vec<Call>>) = calling.into_iter().unzip();
+            times.between += begin.elapsed();
+            self.times.set(times);
+            if calls.is_empty() {
                 return Ok(all);
             }
-            let (waiting, calls): (Vec<usize>, Vec<Vec<Call>>) = calling.into_iter().unzip();
+            let begin = Instant::now();
             let results = rewards.run_tools(&self.section.toolbox, calls, params.seed);
+            times.tools += begin.elapsed();
+            let begin = Instant::now();
             open.clear();
             for (at, results) in waiting.into_iter().zip(results) {
                 let response = &mut all[at];
@@ -100,6 +128,7 @@ impl ToolLoop {
                     }
                 }
             }
+            times.between += begin.elapsed();
         }
         Ok(all)
     }

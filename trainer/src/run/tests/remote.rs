@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use rubrics::{Evidence, Input, Outcome, Passage, Responses, Score};
 use verifiers::{Certainty, Reason};
 
+use super::super::News;
 use super::*;
 use crate::error::TrainError;
 use crate::rollout::{AdapterToLoad, RemoteScorers};
@@ -118,6 +119,33 @@ fn step_is_repeated_when_the_server_is_back() {
     for _ in 0..2 {
         run.step().expect("it answers again");
     }
+    assert!(weights(&run) == weights(&unbroken));
+}
+
+/// Steps before one that fails are not lost, though no checkpoint was due.
+#[test]
+fn server_that_goes_away_costs_no_step() {
+    let whole = Bench::new(TinyHead::Vocab, &rows());
+    let (mut unbroken, _) = open(&whole, &remote(""), 3);
+    steps(&mut unbroken, 3);
+    let bench = Bench::new(TinyHead::Vocab, &rows());
+    let (mut run, server) = open(&bench, &remote(""), 3);
+    let mut written = Vec::new();
+    let error = drive(&mut run, &AtomicBool::new(false), &mut |news| match news {
+        News::Step { line, .. } => server.is_down.store(line.step == 2, Ordering::Relaxed),
+        News::Checkpoint(path) => written.push(path.to_owned()),
+        News::Evaluation { .. } => {}
+    });
+    let error = error.expect_err("nobody answers").to_string();
+    assert!(error.contains("nobody answers") && error.contains('3'), "{error}");
+    assert_eq!(written, [bench.dir.path().join("out/step-000002")]);
+    drop(run);
+    let server = Arc::new(FakeServer::default());
+    let resume = Resume { resume: true, allow_changes: false };
+    let config = bench.config(3, &remote(""));
+    let mut run = TrainingRun::open_beside(config, resume, Some(server)).expect("it goes on");
+    assert_eq!(run.done(), 2);
+    steps(&mut run, 1);
     assert!(weights(&run) == weights(&unbroken));
 }
 
