@@ -42,6 +42,9 @@ pub enum TrainError {
     /// The engine refused or failed.
     #[error("the engine failed: {0}")]
     Engine(String),
+    /// The server whose scorers the run uses refused a request or did not answer.
+    #[error("the server of [remote]: {0}")]
+    Remote(String),
     /// Something failed in a step; its weights are those of the last step that succeeded.
     #[error("step {step}: {source}")]
     AtStep {
@@ -73,7 +76,8 @@ impl TrainError {
             | TrainError::Tensor(_)
             | TrainError::File { .. }
             | TrainError::Formula(_)
-            | TrainError::Engine(_)) => TrainError::AtStep { step, source: Box::new(source) },
+            | TrainError::Engine(_)
+            | TrainError::Remote(_)) => TrainError::AtStep { step, source: Box::new(source) },
         }
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn connect(config: &RunConfig) -> Result<Option<Arc<dyn RemoteScorers
 }
 
 fn failed(error: RunError) -> TrainError {
-    TrainError::Engine(error.to_string())
+    TrainError::Remote(error.to_string())
 }
 
 impl RemoteScorers for Server {

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use openapi::{
-    CacheMode, ErrorBody, ModelInfo, ModelList, Options, Priority, ScoreInput, ScoreResponse,
-    ScoreResult,
+    CacheMode, ModelInfo, ModelList, Options, Priority, ScoreInput, ScoreResponse, ScoreResult,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -161,8 +160,10 @@ impl RemoteBackend {
         if status == 200 {
             return Ok(body);
         }
-        let said = serde_json::from_slice::<ErrorBody>(&body);
-        let said = said.map_or_else(|_| String::new(), |body| format!(": {}", body.error.message));
+        // Compatible routes have errors of other shapes, which agree in this.
+        let said = serde_json::from_slice::<serde_json::Value>(&body).unwrap_or_default();
+        let said = said["error"]["message"].as_str().map(|message| format!(": {message}"));
+        let said = said.unwrap_or_default();
         let message = format!("{url} answered {status}{said}");
         Err(match status {
             408 | 429 | 502 | 503 | 504 => AttemptError::Retryable(message, wait),

@@ -24,7 +24,7 @@ struct FakeServer {
 impl RemoteScorers for FakeServer {
     fn score(&self, scorer: &str, inputs: &[Arc<Input>], _: u64) -> crate::Result<Vec<Outcome>> {
         if self.is_down.load(Ordering::Relaxed) {
-            return Err(TrainError::Engine("nobody answers".to_owned()));
+            return Err(TrainError::Remote("nobody answers".to_owned()));
         }
         let score = |input: &Arc<Input>| {
             let Responses::One(Passage::Text(text)) = &input.responses else {
