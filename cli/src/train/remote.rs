@@ -48,7 +48,7 @@ pub(super) fn connect(config: &RunConfig) -> Result<Option<Arc<dyn RemoteScorers
     Ok(Some(Arc::new(Server { url: url.clone(), scorers })))
 }
 
-fn failed(error: RunError) -> TrainError {
+fn failed(error: &RunError) -> TrainError {
     TrainError::Remote(error.to_string())
 }
 
@@ -63,7 +63,7 @@ impl RemoteScorers for Server {
         let inputs = inputs.iter().map(|input| wire::input(input)).collect();
         // The wire has integers that are exact as doubles.
         let seed = seed & ((1 << 53) - 1);
-        let rows = backend.score_seeded(inputs, seed).map_err(failed)?;
+        let rows = backend.score_seeded(inputs, seed).map_err(|error| failed(&error))?;
         let outcome = |row: Result<Vec<openapi::ScoreResult>, String>| match row {
             Ok(results) => results.into_iter().next().map(wire::outcome),
             Err(why) => Some(wire::refused(why)),
@@ -80,6 +80,8 @@ impl RemoteScorers for Server {
         }
         // A section names at least one scorer.
         let backend = self.scorers.values().next();
-        backend.map_or(Ok(()), |backend| backend.load_adapter(&request).map_err(failed))
+        backend.map_or(Ok(()), |backend| {
+            backend.load_adapter(&request).map_err(|error| failed(&error))
+        })
     }
 }

@@ -27,7 +27,7 @@ fn shortened(file: &str, numbers: &[(&str, &str)]) -> String {
 #[test]
 fn the_documented_runs_train_and_measure() {
     let files = run_files();
-    let [longer, policy, fresh, reward] = files.as_slice() else {
+    let [longer, policy, fresh, judge, checklist, reward] = files.as_slice() else {
         unreachable!("the document has other run files: {files:?}");
     };
     let folder = Folder::new();
@@ -83,6 +83,9 @@ fn the_documented_runs_train_and_measure() {
     let logged = folder.rows("runs/fresh/metrics.jsonl");
     assert!(logged.iter().all(|row| row["loss/player"].is_f64() || row["loss"].is_f64()));
 
+    judge_is_trained_and_scores(&folder, judge);
+    rubric_is_a_reward(&folder, checklist);
+
     // Its rows are those of a denoised file.
     let pair = |n: usize, margin: f64| {
         format!(
@@ -105,6 +108,38 @@ fn the_documented_runs_train_and_measure() {
     let checkpoint = folder.name("runs/reward/step-000002");
     let inspected = tribunal(["models", "inspect", &checkpoint]).ends(0);
     assert!(inspected.stdout.contains("SequenceClassification"), "{inspected:#?}");
+}
+
+/// The part of the page below a heading.
+fn section(heading: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let page = std::fs::read_to_string(root.join("docs/training.md")).expect("it is there");
+    page.split_once(heading).expect("the heading").1.to_owned()
+}
+
+fn judge_is_trained_and_scores(folder: &Folder, judge: &str) {
+    let section = section("## A LoRA judge");
+    folder.write("judge.jsonl", blocks(&section, "json")[0]);
+    let judge = shortened(judge, &[("steps = 100", "steps = 2"), ("rows = 32", "rows = 2")]);
+    tribunal(["train", &folder.write("judge.toml", judge)]).ends(0);
+    let config = blocks(&section, "toml")[1].replace("step-000100", "step-000002");
+    let config = folder.write("serve.toml", config);
+    let row = "{\"prompt\": \"23+45 mod 100\", \"response\": \"23+45=68\\nAnswer: 68\"}\n";
+    let (input, output) = (folder.write("in.jsonl", row), folder.name("out.jsonl"));
+    let args = ["score", &input, "-o", &output, "--config", &config, "--scorer", "final"];
+    tribunal(args).ends(0);
+    let scored = folder.rows("out.jsonl");
+    assert_eq!(scored[0]["scores"]["final"]["status"], "ok", "{scored:?}");
+}
+
+fn rubric_is_a_reward(folder: &Folder, checklist: &str) {
+    let section = section("## GRPO with a rubric");
+    folder.write("checklist.jsonl", blocks(&section, "json")[0]);
+    let checklist =
+        shortened(checklist, &[("steps = 20", "steps = 2"), ("group = 8", "group = 3")]);
+    let run = folder.write("checklist.toml", checklist);
+    tribunal(["train", &run, "--check"]).ends(0).says(&["reward by 'checklist' on row 1"]);
+    tribunal(["train", &run]).ends(0);
 }
 
 /// Lines of programs are labelled by tests, a reward model learns them and rewards a policy, as the page has

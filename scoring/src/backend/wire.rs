@@ -94,6 +94,10 @@ fn reason(reason: Option<wire::Reason>) -> Reason {
     match reason {
         None => Reason::code(REMOTE),
         Some(wire::Reason { code, detail: None }) => Reason::with(REMOTE, code),
+        // A server that scores by another has the words of that one.
+        Some(wire::Reason { code, detail: Some(detail) }) if code == REMOTE => {
+            Reason::with(REMOTE, detail)
+        }
         Some(wire::Reason { code, detail: Some(detail) }) => {
             Reason::with(REMOTE, format!("{code}: {detail}"))
         }
@@ -156,26 +160,39 @@ fn failure_kind(status: wire::Status) -> Option<FailureKind> {
 mod tests {
     use std::time::Duration;
 
-    use serde_json::json;
+    use serde_json::{Value, json};
     use serve::convert::{self, Frame, InputEcho};
 
     use super::*;
 
-    /// What an input and an outcome lose on the way is what their request and result do not have.
     #[test]
-    fn inputs_and_outcomes_survive_the_wire() {
-        let sent: wire::ScoreInput = serde_json::from_value(json!({
+    fn inputs_survive_the_wire() {
+        let check = |sent: Value| {
+            let sent: wire::ScoreInput = serde_json::from_value(sent).expect("an input");
+            assert_eq!(input(&convert::input(sent.clone()).0), sent);
+        };
+        check(json!({
             "prompt": [{"role": "user", "content": "2+2?"}], "response": "4", "reference": ["4", "four"],
             "steps": ["4"], "principles": ["p"], "context": ["c"], "rubric": {"items": []},
-        }))
-        .expect("an input");
-        let (core, _) = convert::input(sent.clone());
-        assert_eq!(input(&core), sent);
-        let group = json!({"responses": ["a", "b"], "reference": {"tests": [1]}});
-        let group: wire::ScoreInput = serde_json::from_value(group).expect("an input");
-        assert_eq!(input(&convert::input(group.clone()).0), group);
+        }));
+        check(json!({"responses": ["a", "b"], "reference": {"tests": [1]}}));
+        check(json!({"prompt": "q", "response": "a", "reference": "b"}));
+        check(json!({}));
+    }
 
-        let evidence = || Evidence {
+    /// The outcome as its result on the wire says it.
+    fn back(sent: &Outcome) -> Outcome {
+        let frame = Frame {
+            scorer_digest: "sha256:0",
+            queue: Duration::ZERO,
+            exec: Duration::ZERO,
+            cached: false,
+        };
+        outcome(convert::result(0, InputEcho::default(), sent, frame))
+    }
+
+    fn evidence() -> Evidence {
+        Evidence {
             candidate: Some(ExtractedAnswer {
                 text: "4".to_owned(),
                 span: 0..1,
@@ -201,33 +218,23 @@ mod tests {
                 PartReport { name: "b".to_owned(), weight: 1.0, outcome: None },
             ]),
             ..Evidence::default()
-        };
-        let frame = Frame {
-            scorer_digest: "sha256:0",
-            queue: Duration::ZERO,
-            exec: Duration::ZERO,
-            cached: false,
-        };
-        let back = |sent: &Outcome| outcome(convert::result(0, InputEcho::default(), sent, frame));
+        }
+    }
+
+    #[test]
+    fn scores_survive_the_wire() {
         let scored = Score {
             raw: Some(0.1),
             label: Some("equal".into()),
             evidence: evidence(),
             ..score(0.75, Reason::code("equal"))
         };
-        let expected = Score { reason: Reason::with(REMOTE, "equal"), ..scored.clone() };
-        let found = back(&Ok(scored)).expect("a score");
-        assert_eq!((found.score, found.raw, &found.label), (0.75, Some(0.1), &expected.label));
-        assert_eq!(found.reason, expected.reason);
-        assert_eq!(found.evidence.candidate, expected.evidence.candidate);
-        assert_eq!(found.evidence.steps, expected.evidence.steps);
-        let parts = |evidence: &Evidence| {
-            let parts = evidence.parts.clone().expect("parts").into_iter();
-            parts
-                .map(|part| (part.name, part.outcome.map(|o| o.map(|s| s.score))))
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(parts(&found.evidence), parts(&expected.evidence));
+        let found = back(&Ok(scored.clone())).expect("a score");
+        assert_eq!(found, Score { reason: Reason::with(REMOTE, "equal"), ..scored });
+    }
+
+    #[test]
+    fn failures_survive_the_wire() {
         for kind in [
             FailureKind::Abstain,
             FailureKind::Refused,
@@ -239,14 +246,10 @@ mod tests {
             FailureKind::Overloaded,
             FailureKind::Internal,
         ] {
-            let failed = Failure {
-                kind,
-                reason: Reason::with("why", "because"),
-                evidence: Evidence::default(),
-            };
-            let found = back(&Err(failed)).expect_err("a failure");
-            assert_eq!(found.kind, kind);
-            assert_eq!(found.reason, Reason::with(REMOTE, "why: because"));
+            let failed =
+                Failure { kind, reason: Reason::with("why", "because"), evidence: evidence() };
+            let found = back(&Err(failed.clone())).expect_err("a failure");
+            assert_eq!(found, Failure { reason: Reason::with(REMOTE, "why: because"), ..failed });
         }
     }
 }

@@ -215,7 +215,7 @@ fn problem_row(
     let audit = cells.text(RowField::Audit)?;
     let kind: Option<ExplicitKind> = cells.value(RowField::Kind, "\"open\"")?;
     let fields = RowFields {
-        rubric: cells.value(RowField::Rubric, "an object")?,
+        rubric: cells.value(RowField::Rubric, "an object such as {\"items\": [...]}")?,
         principles: cells.value(RowField::Principles, "a list of texts")?,
         context: cells.read(RowField::Context, |cell, wrong| cell.text_or_texts(wrong))?,
         tools: tools(cells)?,

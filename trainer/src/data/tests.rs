@@ -50,9 +50,10 @@ fn problems_have_what_scorers_read() {
 fn conversations_end_with_the_reply_to_imitate() {
     let check = |row: &str, expected: Option<(usize, &str)>| {
         let rows = read_with(row, "", Some("math")).unwrap_or_else(|error| panic!("{error}"));
-        let found = match &rows[0] {
-            TrainingRow::Supervised(row) => Some((row.turns.len(), row.completion.as_str())),
-            _ => None,
+        let found = if let TrainingRow::Supervised(row) = &rows[0] {
+            Some((row.turns.len(), row.completion.as_str()))
+        } else {
+            None
         };
         assert_eq!(found, expected, "{row}");
     };

@@ -87,6 +87,19 @@ impl MethodConfig {
         }
     }
 
+    /// Whether it names an adapter to train.
+    pub fn names_adapter(&self) -> bool {
+        match self {
+            MethodConfig::Supervised(config) => config.adapter.is_some(),
+            MethodConfig::Reward(config) => config.adapter.is_some(),
+            MethodConfig::Process(config) => config.adapter.is_some(),
+            MethodConfig::Preference(config) => config.adapter.is_some(),
+            MethodConfig::PolicyGradient(config) => {
+                config.adapter.is_some() || config.judge_adapter.is_some()
+            }
+        }
+    }
+
     /// Whether rollouts become judging and reflection items (SPARK).
     pub fn has_spark(&self) -> bool {
         match self {

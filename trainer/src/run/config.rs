@@ -345,6 +345,10 @@ impl RunConfig {
         }
         let adapters: Vec<&str> =
             self.policy.adapter.iter().map(|adapter| adapter.name.as_str()).collect();
+        if !adapters.is_empty() && !self.method.names_adapter() {
+            let problem = format!("`adapter` names the adapter to train: {}", adapters.join(", "));
+            root.problem("method", problem);
+        }
         if let Some(remote) = &self.remote {
             for problem in remote.check(&adapters, |name| self.scorers.get(name).is_some()) {
                 root.problem("remote", problem);

@@ -81,6 +81,32 @@ fn base_folder(config: &RunConfig, run: &Path) -> Result<PathBuf> {
     }
 }
 
+/// The checkpoint that a run goes on from; `None` if it begins.
+fn resumed(
+    config: &RunConfig,
+    resume: Resume,
+    folder: &RunFolder,
+    newest: Option<&Path>,
+) -> Result<Option<Checkpoint>> {
+    let invalid = |what: String| Err(TrainError::Invalid(what));
+    match (newest, resume.resume) {
+        (Some(path), true) => {
+            let checkpoint = Checkpoint::read(path)?;
+            checkpoint.compare(config, resume.allow_changes)?;
+            checkpoint.refuse_fewer_steps(config.run.steps)?;
+            Ok(Some(checkpoint))
+        }
+        (Some(path), false) => invalid(format!(
+            "{} holds checkpoints of an earlier run; go on with it (--resume) or choose another folder",
+            path.display()
+        )),
+        (None, true) => {
+            invalid(format!("{} holds no checkpoint to go on from", folder.path().display()))
+        }
+        (None, false) => Ok(None),
+    }
+}
+
 impl TrainingRun {
     /// Loads and checks everything, without training.
     ///
@@ -106,27 +132,7 @@ impl TrainingRun {
         }
         let folder = RunFolder::open(&config.path(&config.run.folder))?;
         let newest = latest(folder.path())?;
-        let checkpoint = match (&newest, resume.resume) {
-            (Some(path), true) => Some(Checkpoint::read(path)?),
-            (Some(path), false) => {
-                return Err(TrainError::Invalid(format!(
-                    "{} holds checkpoints of an earlier run; go on with it (--resume) or choose \
-                     another folder",
-                    path.display()
-                )));
-            }
-            (None, true) => {
-                return Err(TrainError::Invalid(format!(
-                    "{} holds no checkpoint to go on from",
-                    folder.path().display()
-                )));
-            }
-            (None, false) => None,
-        };
-        if let Some(checkpoint) = &checkpoint {
-            checkpoint.compare(&config, resume.allow_changes)?;
-            checkpoint.refuse_fewer_steps(config.run.steps)?;
-        }
+        let checkpoint = resumed(&config, resume, &folder, newest.as_deref())?;
         if let Some(made) = config.policy.make {
             make(&config.path(&config.policy.path), made, config.run.seed)?;
         }

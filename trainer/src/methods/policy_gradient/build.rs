@@ -44,23 +44,7 @@ impl PolicyGradient {
         let stop = stop_strings(&config, &sampler)?;
         let config = Arc::new(config);
         let mut rows = RowsByKind::of(rows, config.urpo.is_some())?;
-        let mut comparing = BTreeSet::new();
-        for item in &rows.problems {
-            let name = config.verifier(item);
-            match config.compare {
-                Some(section) if rewards.is_pairwise(name)? => {
-                    let with_reference = matches!(section, CompareSection::Reference { .. });
-                    rewards.check_compared(name, item, with_reference)?;
-                    comparing.insert(item.scorer.clone());
-                }
-                Some(_) | None => rewards.check_item(name, item)?,
-            }
-        }
-        if config.compare.is_some() && comparing.is_empty() {
-            return Err(TrainError::Invalid(
-                "`compare` is for scorers that compare responses, and no row has one".to_owned(),
-            ));
-        }
+        let comparing = comparing_scorers(&config, &rewards, &rows.problems)?;
         if let Some(reader) = config.reads_right() {
             check_right(&config, &rewards, &rows.problems, reader)?;
         }
@@ -244,6 +228,32 @@ impl PolicyGradient {
     fn revision(&self) -> u64 {
         self.rollouts.sampler.host().engine.revision()
     }
+}
+
+/// Checks the scorers of all problems, and returns those that compare responses.
+fn comparing_scorers(
+    config: &PolicyGradientConfig,
+    rewards: &RewardManager,
+    problems: &[TrainingItem],
+) -> Result<BTreeSet<Arc<str>>> {
+    let mut comparing = BTreeSet::new();
+    for item in problems {
+        let name = config.verifier(item);
+        match config.compare {
+            Some(section) if rewards.is_pairwise(name)? => {
+                let with_reference = matches!(section, CompareSection::Reference { .. });
+                rewards.check_compared(name, item, with_reference)?;
+                comparing.insert(item.scorer.clone());
+            }
+            Some(_) | None => rewards.check_item(name, item)?,
+        }
+    }
+    if config.compare.is_some() && comparing.is_empty() {
+        return Err(TrainError::Invalid(
+            "`compare` is for scorers that compare responses, and no row has one".to_owned(),
+        ));
+    }
+    Ok(comparing)
 }
 
 /// The texts that end a response; `None` if the run has none.

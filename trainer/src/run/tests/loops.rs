@@ -496,6 +496,7 @@ fn incompatible_options_are_refused() {
     check(&kinds(), "advantage = { kind = \"ppr\" }\n[method.urpo]", "whole responses");
     check(&rows, "[method.guard]\nscorer = \"has-e\"\nweigh = true", "guard.tau");
     check(&rows, "[method.crl]\noptions = { share = 1.0 }", "crl.share");
+    check(&rows, "[[policy.adapter]]\nname = \"a\"", "names the adapter to train: a");
 }
 
 #[test]

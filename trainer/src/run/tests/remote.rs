@@ -58,7 +58,7 @@ impl RemoteScorers for FakeServer {
 /// Half of the problems have a reference.
 fn rows() -> String {
     let row = |i: usize| {
-        let reference = if i % 2 == 0 { "\"answer\": \"e\", " } else { "" };
+        let reference = if i.is_multiple_of(2) { "\"answer\": \"e\", " } else { "" };
         format!("{{\"prompt\": \"say {i}\", {reference}\"scorer\": \"far\"}}\n")
     };
     (0..8).map(row).collect()
