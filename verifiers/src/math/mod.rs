@@ -279,6 +279,10 @@ impl Math {
         let content = labelled.map_or(text, |found| found.content);
         let content = formula_in_brackets(content).unwrap_or(content);
         let mut answer = maths::read_answer(content, self.read_options(), ws);
+        // Without a label, a text that is the gold answer's is not read again.
+        if labelled.is_some() {
+            answer = answer.map(|answer| self.amount_with_comma(content, answer, ws));
+        }
         for shorten in [without_counter, without_constant, without_remark, last_conclusion] {
             if answer.is_err()
                 && let Some(content) = shorten(content)
@@ -511,7 +515,7 @@ fn less_certain(
 
 impl Verifier for Math {
     fn id(&self) -> VerifierId {
-        VerifierId { name: "math", revision: 8 }
+        VerifierId { name: "math", revision: 9 }
     }
 
     fn verify(&self, claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Verdict, VerifyError> {
