@@ -55,6 +55,19 @@ impl Bench {
             .unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
+    /// Checks that a run file cannot be read or opened, and that the error says so.
+    #[track_caller]
+    fn refuses(&self, rest: &str, want: &str) {
+        let text = format!(
+            "[run]\nfolder = \"out\"\nsteps = 1\n[policy]\npath = \"model\"\n[optimiser]\n\
+             rate = 1e-3\n[[data]]\nkind = \"rows\"\npath = \"rows.jsonl\"\n{rest}"
+        );
+        let config = RunConfig::parse("run.toml", &text, self.dir.path());
+        let opened = config.and_then(|config| TrainingRun::open(config, Resume::default()));
+        let error = opened.expect_err(rest).to_string();
+        assert!(error.contains(want), "{want} in\n{error}");
+    }
+
     fn run(&self, steps: u64, rest: &str) -> TrainingRun {
         TrainingRun::open(self.config(steps, rest), Resume::default()).expect("it opens")
     }

@@ -115,7 +115,8 @@ async fn load(
     // first.
     let loaded = state.hosts.loaded.clone().lock_owned().await;
     check_name(state, &loaded, (&host, &name), params.load_inplace)?;
-    let is_new = state.hosts.get(&name).is_none();
+    let is_listed = loaded.iter().any(|known| **known == name);
+    let is_new = !is_listed && !state.hosts.is_replaceable(&name);
     if is_new && loaded.len() >= MOST_ADAPTERS {
         let what =
             format_args!("{MOST_ADAPTERS} adapters are loaded by request, which is the most");

@@ -470,16 +470,7 @@ fn m2po_mask_covers_all_micro_batches() {
 #[test]
 fn incompatible_options_are_refused() {
     let check = |rows: &str, rest: &str, want: &str| {
-        let bench = Bench::new(TinyHead::Vocab, rows);
-        let text = format!(
-            "[run]\nfolder = \"out\"\nsteps = 1\n[policy]\npath = \"model\"\n[optimiser]\n\
-             rate = 1e-3\n[[data]]\nkind = \"jsonl\"\npath = \"rows.jsonl\"\n{}",
-            method(rest)
-        );
-        let config = RunConfig::parse("run.toml", &text, bench.dir.path());
-        let error = config.and_then(|config| TrainingRun::open(config, Resume::default()));
-        let error = error.expect_err(rest).to_string();
-        assert!(error.contains(want), "{want} in\n{error}");
+        Bench::new(TinyHead::Vocab, rows).refuses(&method(rest), want);
     };
     let rows = categories();
     check(&rows, "objective = { policy = { kind = \"oreal\" } }", "token reward model");

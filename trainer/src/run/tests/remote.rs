@@ -152,16 +152,7 @@ fn server_that_goes_away_costs_no_step() {
 #[test]
 fn servers_that_cannot_score_are_refused() {
     let bench = Bench::new(TinyHead::Vocab, &rows());
-    let check = |rest: &str, expected: &str| {
-        let text = format!(
-            "[run]\nfolder = \"out\"\nsteps = 1\n[policy]\npath = \"model\"\n[optimiser]\n\
-             rate = 1e-3\n[[data]]\nkind = \"rows\"\npath = \"rows.jsonl\"\n{rest}"
-        );
-        let config = RunConfig::parse("run.toml", &text, bench.dir.path());
-        let opened = config.and_then(|config| TrainingRun::open(config, Resume::default()));
-        let error = opened.expect_err(rest).to_string();
-        assert!(error.contains(expected), "{expected} in {error}");
-    };
+    let check = |rest: &str, expected: &str| bench.refuses(rest, expected);
     check(&remote(""), "[remote] needs a connection");
     check(&remote("").replace("\"far\"", "\"math\""), "'math' is a scorer of the run itself");
     let push = "[[remote.push]]\nadapter = \"none\"\nfolder = \"adapters\"\n";

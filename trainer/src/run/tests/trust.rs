@@ -101,17 +101,8 @@ fn trusted_runs_resume_to_the_same_bytes() {
 
 #[test]
 fn gates_that_cannot_work_are_refused() {
-    let check = |rest: &str, expected: &str| {
-        let bench = Bench::new(TinyHead::Vocab, &rows());
-        let text = format!(
-            "[run]\nfolder = \"out\"\nsteps = 1\n[policy]\npath = \"model\"\n[optimiser]\n\
-             rate = 1e-3\n[[data]]\nkind = \"rows\"\npath = \"rows.jsonl\"\n{rest}"
-        );
-        let config = RunConfig::parse("run.toml", &text, bench.dir.path());
-        let opened = config.and_then(|config| TrainingRun::open(config, Resume::default()));
-        let error = opened.expect_err(rest).to_string();
-        assert!(error.contains(expected), "{expected} in {error}");
-    };
+    let check =
+        |rest: &str, expected: &str| Bench::new(TinyHead::Vocab, &rows()).refuses(rest, expected);
     let oracle = method("scorer = \"oracle\"");
     check(&method("scorer = \"none\""), "there is no scorer 'none'");
     let options =
