@@ -40,8 +40,8 @@ pub use self::convert::{NotConverted, convert};
 use self::decimals::has_decimal_comma;
 use self::reference::{of_object, typed};
 use self::shorter::{
-    formula_in_brackets, last_conclusion, last_sides, molar, without_constant, without_counter,
-    without_middle_brackets, without_remark, without_text_remarks,
+    is_formula, last_conclusion, last_sides, molar, named_formula, without_constant,
+    without_counter, without_middle_brackets, without_remark, without_text_remarks,
 };
 use self::sides::{Candidates, ReadCandidate, ReadGold};
 pub use maths::{
@@ -184,7 +184,7 @@ impl Math {
                 self.read_statement((readings, parts), own, golds, ws)
             }
             Candidate::Several { all, .. } => {
-                let last = self.read_candidate(text, ws);
+                let last = self.read_beside(text, golds, ws);
                 // Several marked answers are a list only if the gold answer is one.
                 let is_several =
                     |gold: &ReadGold<'_>| gold.answer.is_list() || gold.answer.is_enclosed();
@@ -268,17 +268,36 @@ impl Math {
                     has_content: true,
                 }
             }
-            None => self.read_candidate(text, ws),
+            None => {
+                let formula = text.contains('(') && golds.iter().any(|gold| is_formula(gold.text));
+                self.read_text(text, formula, ws)
+            }
         }
     }
 
     /// Reads one text of a response.
     fn read_candidate<'a>(&self, text: &'a str, ws: &mut Workspace<'_>) -> ReadCandidate<'a> {
+        self.read_text(text, false, ws)
+    }
+
+    /// Reads one text of a response, of a name with a chemical formula the `formula` if it is to.
+    fn read_text<'a>(
+        &self,
+        text: &'a str,
+        formula: bool,
+        ws: &mut Workspace<'_>,
+    ) -> ReadCandidate<'a> {
         let labelled = label::labelled(text);
         let label = labelled.map(|found| found.label).or_else(|| label::only_label(text));
         let content = labelled.map_or(text, |found| found.content);
-        let content = formula_in_brackets(content).unwrap_or(content);
+        let named = named_formula(content);
+        let content = named.filter(|_| formula).map_or(content, |(_, formula)| formula);
         let mut answer = maths::read_answer(content, self.read_options(), ws);
+        if answer.is_err()
+            && let Some((name, _)) = named
+        {
+            answer = maths::read_answer(name, self.read_options(), ws);
+        }
         // Without a label, a text that is the gold answer's is not read again.
         if labelled.is_some() {
             answer = answer.map(|answer| self.amount_with_comma(content, answer, ws));
@@ -477,7 +496,12 @@ impl Math {
         let mut first_error = None;
         let spent = fuel.used();
         let mut ws = Workspace::new(fuel);
-        for (entry, text) in texts.iter().enumerate() {
+        // A name and its formula are two ways to say one answer.
+        let ways = texts.iter().enumerate().flat_map(|(entry, text)| match named_formula(text) {
+            Some((name, formula)) => [Some((entry, name)), Some((entry, formula))],
+            None => [Some((entry, *text)), None],
+        });
+        for (entry, text) in ways.flatten() {
             let entry = is_list.then_some(entry);
             let gold =
                 self.read_gold(text, entry, spent, &mut ws).and_then(|gold| typed(gold, hint));
@@ -515,7 +539,7 @@ fn less_certain(
 
 impl Verifier for Math {
     fn id(&self) -> VerifierId {
-        VerifierId { name: "math", revision: 9 }
+        VerifierId { name: "math", revision: 10 }
     }
 
     fn verify(&self, claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Verdict, VerifyError> {

@@ -105,18 +105,33 @@ pub(super) fn without_constant(text: &str) -> Option<&str> {
     bare.contains("\\in").then_some(bare)
 }
 
-/// Returns the chemical formula behind its name: `H_2` of `\text{hydrogen }(\mathrm{H_2})`.
-pub(super) fn formula_in_brackets(text: &str) -> Option<&str> {
+/// Returns a name and the chemical formula in brackets behind it: `hydrogen` and `H_2` of
+/// `\text{hydrogen }(\mathrm{H_2})`.
+pub(super) fn named_formula(text: &str) -> Option<(&str, &str)> {
     // Most answers have no name before a bracket.
     let inside = text.trim_end().strip_suffix(')')?;
     let (name, formula) = inside.split_once('(')?;
     let name = name.trim().trim_start_matches("\\text{").trim_end_matches(['}', ' ', '~', '\\']);
+    let mut letters = name.chars();
+    let is_name = name.len() > 2
+        && letters.next().is_some_and(|first| first.is_ascii_alphabetic())
+        && letters.all(|c| c.is_ascii_lowercase() || c == ' ');
+    is_name.then(|| bare_formula(formula)).flatten().map(|formula| (name, formula))
+}
+
+/// Returns whether a text is a chemical formula: `\mathrm{H_2}`.
+pub(super) fn is_formula(text: &str) -> bool {
+    bare_formula(text).is_some()
+}
+
+/// Returns a chemical formula without its font; `None` where `text` is none.
+fn bare_formula(text: &str) -> Option<&str> {
     let fonts = ["\\mathrm{", "\\text{", "\\ce{"];
-    let bare = fonts.iter().find_map(|font| formula.strip_prefix(font)?.strip_suffix('}'));
-    let formula = bare.unwrap_or(formula).trim_matches('$');
+    let text = text.trim_matches(['$', ' ', '*']);
+    let bare = fonts.iter().find_map(|font| text.strip_prefix(font)?.strip_suffix('}'));
+    let formula = bare.unwrap_or(text).trim_matches('$');
     let plain = formula.replace(['_', '{', '}', '^'], "");
-    let is_name = name.len() > 2 && name.chars().all(|c| c.is_ascii_alphabetic() || c == ' ');
-    (is_name && maths::is_chemical(&plain)).then_some(formula)
+    maths::is_chemical(&plain).then_some(formula)
 }
 
 /// Returns the number before a counter of Korean: `120가지`.
