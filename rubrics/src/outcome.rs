@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use engine::Revisions;
+use serde::{Deserialize, Serialize};
 use verifiers::{Certainty, Reason, Verdict, VerifyError};
 
 /// The result for one input: a score or a failure.
@@ -40,7 +41,8 @@ pub struct Failure {
 }
 
 /// Kinds of failures; the wire has one status for each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FailureKind {
     /// The scorer cannot decide.
     Abstain,
@@ -59,6 +61,7 @@ pub enum FailureKind {
     /// A queue is full.
     Overloaded,
     /// An internal error.
+    #[serde(rename = "internal_error")]
     Internal,
 }
 

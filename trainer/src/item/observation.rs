@@ -1,20 +1,21 @@
 //! Results of tools inside responses.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use rubrics::FailureKind;
+use serde::{Deserialize, Serialize};
 
 use super::{Rollout, Token};
 
 /// The results of a turn's calls, inserted behind the turn. Its tokens were not sampled: nothing is
 /// trained on them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Observation {
     /// Number of sampled tokens before it.
     pub at: usize,
     /// The inserted tokens, in a chat template with those that open the next turn.
-    pub token_ids: Arc<[u32]>,
+    pub token_ids: Vec<u32>,
     /// Its text, as logs and scorers of the transcript read it.
     pub text: String,
     /// Number of calls that it has the results of.
@@ -24,7 +25,8 @@ pub struct Observation {
 }
 
 /// Why a response ended before the model ended it, beside its length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EarlyEnd {
     /// It called tools in more turns than it may.
     Turns,
@@ -80,7 +82,7 @@ mod tests {
         let token = |id| Token { id, logprob: -1.0, revision: 0 };
         let observation = |at, ids: &[u32]| Observation {
             at,
-            token_ids: ids.into(),
+            token_ids: ids.to_vec(),
             text: String::new(),
             calls: 1,
             failed: 0,

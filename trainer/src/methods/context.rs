@@ -84,6 +84,8 @@ pub struct MethodOutput {
 pub struct RunNames<'a> {
     /// The scorers.
     pub scorers: &'a Registry,
+    /// The names of the file's scorers, those with faults included.
+    pub declared: Vec<&'a str>,
     /// The scorers of a server.
     pub remote: &'a [String],
     /// Names of the adapters.
@@ -91,13 +93,21 @@ pub struct RunNames<'a> {
 }
 
 impl RunNames<'_> {
-    /// Describes the problem if there is no scorer of this name.
+    /// Describes the problem if there is no scorer of this name. One with faults has problems of its
+    /// own.
     pub(crate) fn missing_scorer(&self, name: &str) -> Option<String> {
-        if self.scorers.get(name).is_some() || self.remote.iter().any(|known| known == name) {
-            return None;
-        }
-        let near = self.scorers.near(name).join("', '");
-        Some(format!("there is no scorer '{name}'; near are '{near}'"))
+        let is_known = self.scorers.get(name).is_some()
+            || self.declared.contains(&name)
+            || self.remote.iter().any(|known| known == name);
+        (!is_known).then(|| no_scorer(self.scorers, name))
+    }
+}
+
+/// The message about an unknown scorer, with similar names.
+pub(crate) fn no_scorer(scorers: &Registry, name: &str) -> String {
+    match &scorers.near(name)[..] {
+        [] => format!("there is no scorer '{name}'"),
+        near => format!("there is no scorer '{name}'; near are '{}'", near.join("', '")),
     }
 }
 

@@ -1,11 +1,13 @@
 //! Rollouts: responses sampled by the engine on the weights in training, and their rewards.
 
+mod part_means;
 mod remote;
 mod reward_manager;
 mod right;
 mod sampler;
 mod tools;
 
+pub use part_means::PartMeans;
 pub use remote::{AdapterToLoad, PushedAdapter, RemoteScorers, RemoteSection};
 pub(crate) use reward_manager::failure_name;
 pub use reward_manager::{RewardManager, failures};

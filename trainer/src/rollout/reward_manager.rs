@@ -11,10 +11,12 @@ use rubrics::{
 
 use verifiers::tool_calls::Call;
 
+use super::part_means::PartMeans;
 use super::remote::RemoteScorers;
 use super::right::{RightRule, RightVerdict, part};
 use crate::error::{Result, TrainError};
 use crate::item::{Group, JudgedStep, Rollout, TrainingItem};
+use crate::methods::context::no_scorer;
 
 /// Rewards rollouts by the scorers of a run.
 #[derive(Debug)]
@@ -100,10 +102,8 @@ impl RewardManager {
     /// # Errors
     /// [`TrainError::Invalid`] with similar names.
     fn scorer(&self, name: &str) -> Result<&Arc<Scorer>> {
-        self.registry.get(name).ok_or_else(|| {
-            let near = self.registry.near(name).join("', '");
-            TrainError::Invalid(format!("there is no scorer '{name}'; near are '{near}'"))
-        })
+        let missing = || TrainError::Invalid(no_scorer(&self.registry, name));
+        self.registry.get(name).ok_or_else(missing)
     }
 
     /// The kind of a scorer; `remote` for one of a server.
@@ -152,11 +152,16 @@ impl RewardManager {
     }
 
     /// Fills in the rewards of rollouts, whether they are right, and their answers, each against its
-    /// item. A rollout that a tool's failure ended keeps that failure.
+    /// item. A rollout that a tool's failure ended keeps that failure. Returns the means of the rewards'
+    /// parts.
     ///
     /// # Errors
     /// An item with an unknown scorer.
-    pub fn reward(&self, pairs: &mut [(&TrainingItem, &mut Rollout)], seed: u64) -> Result<()> {
+    pub fn reward(
+        &self,
+        pairs: &mut [(&TrainingItem, &mut Rollout)],
+        seed: u64,
+    ) -> Result<PartMeans> {
         let mut by_scorer: BTreeMap<Arc<str>, Vec<usize>> = BTreeMap::new();
         let scored = |(_, (_, rollout)): &(usize, &(&TrainingItem, &mut Rollout))| {
             rollout.tool_failure().is_none()
@@ -164,7 +169,7 @@ impl RewardManager {
         for (at, (item, _)) in pairs.iter().enumerate().filter(scored) {
             by_scorer.entry(item.scorer.clone()).or_default().push(at);
         }
-        let mut open = Vec::new();
+        let (mut open, mut parts) = (Vec::new(), PartMeans::default());
         for (name, members) in by_scorer {
             let inputs: Vec<Arc<Input>> = members
                 .iter()
@@ -173,6 +178,7 @@ impl RewardManager {
             let outcomes = self.outcomes(&name, &inputs, seed)?;
             for ((at, input), outcome) in members.iter().zip(inputs).zip(outcomes) {
                 let (item, rollout) = &mut pairs[*at];
+                parts.add(&name, &outcome);
                 match self.verdict(item, &outcome) {
                     Some(verdict) => rollout.set_verdict(verdict),
                     None => open.push((*at, input)),
@@ -186,7 +192,8 @@ impl RewardManager {
                 }
             }
         }
-        self.measure_right(open, pairs, seed)
+        self.measure_right(open, pairs, seed)?;
+        Ok(parts)
     }
 
     /// The verdict on the rightness of a response that its reward implies; `None` if the scorer of

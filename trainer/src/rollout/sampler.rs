@@ -50,6 +50,8 @@ pub struct SampleRequest {
     pub seed: Option<u64>,
     /// Tokens of this response that were sampled before it was interrupted.
     pub partial: Vec<Token>,
+    /// Results of its calls before it was interrupted, which [`super::ToolLoop`] inserts.
+    pub observations: Vec<Observation>,
     /// Number of tokens, `partial` included, after which it is interrupted; `None` samples to its
     /// end.
     pub most: Option<usize>,
@@ -60,14 +62,28 @@ pub struct SampleRequest {
 impl SampleRequest {
     /// Requests a response from its first token.
     pub fn new(prompt: Arc<[u32]>, adapter: Option<Arc<str>>, stream: u64) -> SampleRequest {
-        let partial = Vec::new();
-        SampleRequest { prompt, adapter, stream, seed: None, partial, most: None, stop: None }
+        SampleRequest {
+            prompt,
+            adapter,
+            stream,
+            seed: None,
+            partial: Vec::new(),
+            observations: Vec::new(),
+            most: None,
+            stop: None,
+        }
+    }
+
+    /// Number of tokens after which it ends or is interrupted.
+    pub(super) fn limit(&self, params: RolloutParams) -> usize {
+        self.most.unwrap_or(params.max_tokens)
     }
 
     /// The part of the response that was sampled before.
-    fn begun(&self) -> SampledResponse {
+    pub(super) fn begun(&self) -> SampledResponse {
         SampledResponse {
             tokens: self.partial.clone(),
+            observations: self.observations.clone(),
             interrupted: true,
             ..SampledResponse::default()
         }
@@ -132,6 +148,11 @@ pub struct SampledResponse {
 }
 
 impl SampledResponse {
+    /// Number of sampled tokens before its last turn.
+    pub fn turn(&self) -> usize {
+        self.observations.last().map_or(0, |observation| observation.at)
+    }
+
     /// The ids of its tokens and of its observations.
     pub fn ids(&self) -> Vec<u32> {
         interleaved(&self.tokens, &self.observations)
@@ -277,7 +298,7 @@ impl Sampler {
             token_ids: [&request.prompt[..], &partial].concat().into(),
             adapter: request.adapter.clone(),
             task: Task::Generate(Box::new(SamplingParams {
-                max_tokens: request.most.unwrap_or(params.max_tokens),
+                max_tokens: request.limit(params),
                 temperature: params.draws.temperature,
                 top_p: params.draws.top_p,
                 top_k: params.draws.top_k,

@@ -32,7 +32,7 @@ pub(super) fn answers(
             requests.push((SampleRequest::new(prompt.clone(), adapter, stream), *item));
         }
     }
-    let samples = policy_gradient.respond(&requests, params)?.into_iter();
+    let samples = policy_gradient.respond(requests, params)?.into_iter();
     let mut answers: Vec<Rollout> =
         samples.map(|sample| sampler.rollout(sample)).collect::<Result<_>>()?;
     let mut pairs: Vec<(&TrainingItem, &mut Rollout)> =

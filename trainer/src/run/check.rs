@@ -126,7 +126,7 @@ fn sampled(
     let request = SampleRequest::new(prompt, policy_gradient.adapter(item.role), 0);
     let draws = method.sampling.draws();
     let params = RolloutParams { seed: 0, max_tokens: method.max_tokens, draws };
-    let mut samples = policy_gradient.respond(&[(request, item)], params)?;
+    let mut samples = policy_gradient.respond(vec![(request, item)], params)?;
     sampler.rollout(samples.remove(0))
 }
 

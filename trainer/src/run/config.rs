@@ -355,7 +355,10 @@ impl RunConfig {
             }
         }
         let remote = self.remote.as_ref().map_or(&[][..], |remote| &remote.scorers);
-        let names = RunNames { scorers: &self.scorers, remote, adapters };
+        let tables =
+            self.json.get("scorer").and_then(serde_json::Value::as_array).into_iter().flatten();
+        let declared = tables.filter_map(|table| table.get("name")?.as_str()).collect();
+        let names = RunNames { scorers: &self.scorers, declared, remote, adapters };
         for problem in self.method.check(&names) {
             root.problem("method", problem);
         }

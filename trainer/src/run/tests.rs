@@ -272,6 +272,18 @@ fn all_problems_of_a_run_file_are_listed() {
     );
 }
 
+/// A scorer that the file has is not called missing for a fault of its own.
+#[test]
+fn scorer_with_a_fault_has_one_problem() {
+    let text = "[run]\nfolder = \"o\"\nsteps = 1\n[policy]\npath = \"m\"\n[optimiser]\nrate = 1e-3\n\
+                [[data]]\nkind = \"mixture\"\n[method]\nkind = \"policy_gradient\"\nprompts = 1\n\
+                group = 2\nmax_tokens = 3\nscorer = \"graded\"\n[[scorer]]\nname = \"graded\"\n\
+                kind = \"rubric\"\nmodel = \"judge\"\n";
+    let error = RunConfig::parse("run.toml", text, Path::new("")).expect_err("refused").to_string();
+    assert!(error.contains("no model or adapter is called 'judge'"), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+}
+
 /// Every run file of the documentation is one.
 #[test]
 fn run_files_of_examples_are_read() {

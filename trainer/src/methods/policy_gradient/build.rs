@@ -15,6 +15,7 @@ use super::hooks::{
 };
 use super::problem_values::ProblemValues;
 use super::prompts::Prompts;
+use super::responder::Responder;
 use super::rollouts::{RewardHook, Rollouts};
 use super::state::PolicyGradientState;
 use super::train_step::PolicyGradient;
@@ -42,7 +43,7 @@ impl PolicyGradient {
         seed: u64,
     ) -> Result<PolicyGradient> {
         let stop = stop_strings(&config, &sampler)?;
-        let config = Arc::new(config);
+        let (config, rewards) = (Arc::new(config), Arc::new(rewards));
         let mut rows = RowsByKind::of(rows, config.urpo.is_some())?;
         let comparing = comparing_scorers(&config, &rewards, &rows.problems)?;
         if let Some(reader) = config.reads_right() {
@@ -96,10 +97,9 @@ impl PolicyGradient {
             replay_buffer: ReplayBuffer::new(config.replay_buffer, seed),
             rollouts: Rollouts {
                 config: config.clone(),
+                responder: Responder::new(sampler.clone(), rewards.clone(), stop),
                 sampler,
                 rewards,
-                tools: None,
-                stop,
                 reward_hooks,
             },
             source,
@@ -128,7 +128,7 @@ impl PolicyGradient {
     /// Lets the policy call tools in its rollouts.
     #[must_use]
     pub fn with_tools(mut self, tools: ToolLoop) -> PolicyGradient {
-        self.rollouts.tools = Some(tools);
+        self.rollouts.responder.set_tools(tools);
         self.hooks.push(Box::new(TranscriptHook));
         self
     }
@@ -139,10 +139,10 @@ impl PolicyGradient {
     /// Requests that cannot be sampled.
     pub fn respond(
         &self,
-        requests: &[(SampleRequest, &TrainingItem)],
+        requests: Vec<(SampleRequest, &TrainingItem)>,
         params: RolloutParams,
     ) -> Result<Vec<SampledResponse>> {
-        self.rollouts.respond(requests, params)
+        self.rollouts.responder.respond(requests, params)
     }
 
     /// The models that are trained beside the policy and have weights of their own.

@@ -12,6 +12,7 @@ mod majority_vote;
 mod monitor_state;
 mod problem_values;
 mod prompts;
+mod responder;
 mod rollouts;
 mod round;
 mod scaffolds;

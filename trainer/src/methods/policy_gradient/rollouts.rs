@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use base::stats::mean;
-use engine::StopStrings;
 use rand::Rng as _;
 use rubrics::{FailureKind, Message};
 
 use super::config::PolicyGradientConfig;
 use super::majority_vote;
+use super::responder::Responder;
 use super::step_signals::{StepSignal, split_steps, turn_steps};
 use crate::advantages;
 use crate::curriculum::{Fate, Keep, KeepCounts};
@@ -20,7 +20,7 @@ use crate::losses::length::overlong_penalty;
 use crate::methods::context::StepContext;
 use crate::metrics::Metrics;
 use crate::rollout::{
-    AtLimit, RewardManager, RolloutParams, SampleRequest, SampledResponse, Sampler, ToolLoop,
+    AtLimit, PartMeans, RewardManager, RolloutParams, SampleRequest, SampledResponse, Sampler,
     failures,
 };
 use base::seeded::decision;
@@ -30,11 +30,8 @@ use base::seeded::decision;
 pub(super) struct Rollouts {
     pub(super) config: Arc<PolicyGradientConfig>,
     pub(super) sampler: Sampler,
-    pub(super) rewards: RewardManager,
-    /// The tools of the policy; `None` if its rollouts have one turn.
-    pub(super) tools: Option<ToolLoop>,
-    /// The texts that end the policy's responses.
-    pub(super) stop: Option<StopStrings>,
+    pub(super) rewards: Arc<RewardManager>,
+    pub(super) responder: Responder,
     pub(super) reward_hooks: Vec<Box<dyn RewardHook>>,
 }
 
@@ -219,7 +216,7 @@ impl Rollouts {
                 scaffolds.push(scaffold);
             }
         }
-        let mut samples = self.respond(&requests, params)?;
+        let mut samples = self.responder.respond(requests, params)?;
         for (sample, scaffold) in samples.iter_mut().zip(scaffolds) {
             sample.scaffold = scaffold;
         }
@@ -246,26 +243,6 @@ impl Rollouts {
         conversations.map(prompt).collect()
     }
 
-    /// Samples responses to items, those of the policy in turns if it has tools and up to the run's
-    /// stop texts.
-    pub(super) fn respond(
-        &self,
-        requests: &[(SampleRequest, &TrainingItem)],
-        params: RolloutParams,
-    ) -> Result<Vec<SampledResponse>> {
-        let stopped = |(request, item): &(SampleRequest, &TrainingItem)| {
-            let stop = self.stop.as_ref().filter(|_| item.role == ItemRole::Policy);
-            SampleRequest { stop: stop.cloned(), ..request.clone() }
-        };
-        if let Some(tools) = &self.tools {
-            let requests: Vec<(SampleRequest, &TrainingItem)> =
-                requests.iter().map(|own| (stopped(own), own.1)).collect();
-            return tools.sample((&self.sampler, &self.rewards), &requests, params);
-        }
-        let requests: Vec<SampleRequest> = requests.iter().map(stopped).collect();
-        self.sampler.sample(&requests, params)
-    }
-
     /// Sampling parameters of a phase.
     pub(super) fn params(&self, step: &StepContext<'_>, phase: Phase) -> RolloutParams {
         RolloutParams {
@@ -290,7 +267,8 @@ impl Rollouts {
         }
         let begin = Instant::now();
         let mut groups = self.groups(sampled)?;
-        self.reward_by_scorers(&mut groups, self.params(step, phase).seed)?;
+        let parts = self.reward_by_scorers(&mut groups, self.params(step, phase).seed)?;
+        parts.report(prefix, metrics);
         for hook in &self.reward_hooks {
             hook.reward(self, step, &mut groups, metrics)?;
         }
@@ -299,7 +277,7 @@ impl Rollouts {
         metrics.add(&format!("{prefix}time/reward"), begin.elapsed().as_secs_f64());
         report(&groups, prefix, metrics);
         self.report_right(&groups, prefix, metrics)?;
-        if let Some(tools) = &self.tools {
+        if let Some(tools) = self.responder.tools() {
             report_turns(&groups, prefix, metrics);
             let times = tools.take_times();
             metrics.add(&format!("{prefix}time/tools"), times.tools.as_secs_f64());
@@ -328,7 +306,8 @@ impl Rollouts {
     /// Removes the rollouts that ran out of turns or tokens, if the run drops them; all of a group of
     /// which fewer than two are left.
     fn drop_cut_short(&self, group: &mut Group, prefix: &str, metrics: &mut Metrics) {
-        let drops = self.tools.as_ref().is_some_and(|tools| tools.at_limit() == AtLimit::Drop);
+        let tools = self.responder.tools();
+        let drops = tools.is_some_and(|tools| tools.at_limit() == AtLimit::Drop);
         if !drops || group.item.role != ItemRole::Policy {
             return;
         }
@@ -364,8 +343,9 @@ impl Rollouts {
         }
     }
 
-    /// Fills in rewards by the scorers and, for the policy's rollouts, verdicts on steps.
-    fn reward_by_scorers(&self, groups: &mut [Group], seed: u64) -> Result<()> {
+    /// Fills in rewards by the scorers and, for the policy's rollouts, verdicts on steps; returns the means
+    /// of the rewards' parts.
+    fn reward_by_scorers(&self, groups: &mut [Group], seed: u64) -> Result<PartMeans> {
         let mut pairs: Vec<(Arc<TrainingItem>, &mut Rollout)> = Vec::new();
         for group in groups.iter_mut().filter(|group| !self.is_rewarded_by_hook(&group.item)) {
             let item = if majority_vote::applies(group) {
@@ -381,13 +361,13 @@ impl Rollouts {
         }
         let mut borrowed: Vec<(&TrainingItem, &mut Rollout)> =
             pairs.iter_mut().map(|(item, rollout)| (&**item, &mut **rollout)).collect();
-        self.rewards.reward(&mut borrowed, seed)?;
+        let parts = self.rewards.reward(&mut borrowed, seed)?;
         if let Some(name) = &self.config.steps_scorer {
             borrowed
                 .retain(|(item, rollout)| item.role == ItemRole::Policy && rollout.reward.is_ok());
             self.rewards.steps(name, &mut borrowed, seed)?;
         }
-        Ok(())
+        Ok(parts)
     }
 
     /// Whether the rewards of a group come from the model itself.

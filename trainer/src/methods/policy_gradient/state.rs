@@ -1,13 +1,14 @@
 //! The state of a policy-gradient run in a checkpoint. Field names are those of the file.
 
 use std::collections::BTreeMap;
+use std::iter::repeat_with;
 
 use serde::{Deserialize, Serialize};
 
 use super::monitor_state::MonitorState;
 use super::prompts::PromptsState;
 use crate::curriculum::{CurriculumState, DiscardRate, NoProgressRule};
-use crate::item::{Token, TrainingItem};
+use crate::item::{EarlyEnd, Observation, Token, TrainingItem};
 use crate::judge_data::self_reward::GapStop;
 use crate::judge_data::trust::Trust;
 use crate::judge_data::urpo::Schedule;
@@ -74,6 +75,17 @@ pub(super) struct StoredGroup {
     pub(super) item: TrainingItem,
     /// The tokens of each response, whether it ended and whether it was interrupted.
     pub(super) answers: Vec<(Vec<StoredToken>, bool, bool)>,
+    /// The turns of each response; empty for a policy without tools.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) turns: Vec<StoredTurns>,
+}
+
+/// What a response of several turns has beside its tokens.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredTurns {
+    observations: Vec<Observation>,
+    early_end: Option<EarlyEnd>,
 }
 
 /// A token, the bits of its log-probability, and how many revisions old it is. Revisions count from the
@@ -81,7 +93,7 @@ pub(super) struct StoredGroup {
 type StoredToken = (u32, u32, u64);
 
 impl StoredGroup {
-    /// Responses of one turn, without scaffolds; `revision` is that of the weights.
+    /// Responses without scaffolds; `revision` is that of the weights.
     pub(super) fn new(
         id: u64,
         item: &TrainingItem,
@@ -96,7 +108,16 @@ impl StoredGroup {
             let tokens = sample.tokens.iter().map(token).collect();
             (tokens, sample.ended, sample.interrupted)
         };
-        StoredGroup { id, item: item.clone(), answers: responses.iter().map(answer).collect() }
+        let turns = |sample: &SampledResponse| StoredTurns {
+            observations: sample.observations.clone(),
+            early_end: sample.early_end,
+        };
+        let mut turns: Vec<StoredTurns> = responses.iter().map(turns).collect();
+        if turns.iter().all(|own| *own == StoredTurns::default()) {
+            turns.clear();
+        }
+        let answers = responses.iter().map(answer).collect();
+        StoredGroup { id, item: item.clone(), answers, turns }
     }
 
     /// The responses, for weights of this revision.
@@ -106,13 +127,16 @@ impl StoredGroup {
             logprob: f32::from_bits(*bits),
             revision: revision.wrapping_sub(*age),
         };
-        let answers = self.answers.iter();
+        let turns = self.turns.iter().cloned().chain(repeat_with(StoredTurns::default));
+        let answers = self.answers.iter().zip(turns);
         answers
-            .map(|(tokens, ended, interrupted)| SampledResponse {
+            .map(|((tokens, ended, interrupted), turns)| SampledResponse {
                 tokens: tokens.iter().map(token).collect(),
+                observations: turns.observations,
                 ended: *ended,
                 interrupted: *interrupted,
-                ..SampledResponse::default()
+                early_end: turns.early_end,
+                scaffold: None,
             })
             .collect()
     }

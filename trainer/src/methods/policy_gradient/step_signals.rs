@@ -205,7 +205,7 @@ mod tests {
         let token = Token { id: 1, logprob: -1.0, revision: 0 };
         let observation = |at, failed| Observation {
             at,
-            token_ids: [9].into(),
+            token_ids: vec![9],
             text: String::new(),
             calls: 2,
             failed,

@@ -141,7 +141,7 @@ impl Turns {
         };
         Ok(Observation {
             at,
-            token_ids: token_ids.into(),
+            token_ids,
             text,
             calls: results.len(),
             failed: results.iter().filter(|result| !result.is_ok).count(),

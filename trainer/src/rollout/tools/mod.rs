@@ -10,9 +10,11 @@ mod options;
 #[cfg(test)]
 mod tests;
 
-use std::cell::Cell;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rubrics::Failure;
+use rubrics::toolbox::ToolResult;
 use verifiers::tool_calls::Call;
 
 pub use self::format::CallFormat;
@@ -21,14 +23,14 @@ pub use self::options::{AtLimit, ToolSection};
 use super::reward_manager::RewardManager;
 use super::sampler::{RolloutParams, SampleRequest, SampledResponse, Sampler};
 use crate::error::Result;
-use crate::item::{EarlyEnd, ItemRole, TrainingItem};
+use crate::item::{EarlyEnd, ItemRole, TrainingItem, interleaved};
 
 /// Samples conversations with tools.
 #[derive(Debug)]
 pub struct ToolLoop {
     section: ToolSection,
     turns: Turns,
-    times: Cell<TurnTimes>,
+    times: Mutex<TurnTimes>,
 }
 
 /// Where the time of conversations goes, beside sampling.
@@ -48,7 +50,7 @@ impl ToolLoop {
     /// A chat template that cannot continue after a result.
     pub fn new(section: ToolSection, sampler: &Sampler, stop: &[String]) -> Result<ToolLoop> {
         let turns = Turns::new(section.format, &section.toolbox, sampler.encoder(), stop)?;
-        Ok(ToolLoop { section, turns, times: Cell::default() })
+        Ok(ToolLoop { section, turns, times: Mutex::default() })
     }
 
     /// What happens to a response that ran out of turns or tokens.
@@ -58,12 +60,19 @@ impl ToolLoop {
 
     /// The times since the last call.
     pub fn take_times(&self) -> TurnTimes {
-        self.times.take()
+        std::mem::take(&mut *self.times.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn add_times(&self, own: TurnTimes) {
+        let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        times.tools += own.tools;
+        times.between += own.between;
     }
 
     /// Samples all requests, those of the policy's items in turns: the calls of all conversations that
     /// wait are run at the same time, between two rounds of sampling. A random draw depends on the seed,
-    /// the stream and the place of its token alone.
+    /// the stream and the place of its token alone. A response that is interrupted at its
+    /// [`SampleRequest::most`] continues within its turn, or behind the results of its calls.
     ///
     /// # Errors
     /// Requests that cannot be sampled. A tool that fails by the machine ends its response with that
@@ -74,28 +83,29 @@ impl ToolLoop {
         wanted: &[(SampleRequest, &TrainingItem)],
         params: RolloutParams,
     ) -> Result<Vec<SampledResponse>> {
-        let mut all = vec![SampledResponse::default(); wanted.len()];
+        let mut all: Vec<SampledResponse> =
+            wanted.iter().map(|(request, _)| request.begun()).collect();
         let mut open: Vec<usize> = (0..wanted.len()).collect();
-        let mut times = self.times.get();
-        for turn in 0.. {
+        while !open.is_empty() {
+            let mut times = TurnTimes::default();
             let begin = Instant::now();
-            let next = |at: &usize| {
-                let (request, item) = &wanted[*at];
-                self.request((request, item), &all[*at], params)
-            };
+            let next = |at: &usize| self.request(&wanted[*at], &all[*at], params);
             let requests: Vec<SampleRequest> = open.iter().map(next).collect();
             times.between += begin.elapsed();
             let sampled = sampler.sample(&requests, params)?;
             let begin = Instant::now();
             let mut calling = Vec::new();
             for (at, sampled) in open.iter().zip(sampled) {
-                let (response, item) = (&mut all[*at], wanted[*at].1);
+                let (response, (request, item)) = (&mut all[*at], &wanted[*at]);
                 let calls = self.take_turn(sampler, response, (sampled, item))?;
+                let limit = request.limit(params);
+                response.interrupted =
+                    !response.ended && limit < params.max_tokens && response.tokens.len() >= limit;
                 if calls.is_empty() {
                     continue;
                 }
                 response.ended = false;
-                if turn == self.section.max_turns {
+                if response.observations.len() == self.section.max_turns {
                     response.early_end = Some(EarlyEnd::Turns);
                 } else {
                     calling.push((*at, calls));
@@ -103,47 +113,69 @@ impl ToolLoop {
             }
             let (waiting, calls): (Vec<usize>, Vec<Vec<Call>>) = calling.into_iter().unzip();
             times.between += begin.elapsed();
-            self.times.set(times);
-            if calls.is_empty() {
-                return Ok(all);
-            }
-            let begin = Instant::now();
-            let results = rewards.run_tools(&self.section.toolbox, calls, params.seed);
-            times.tools += begin.elapsed();
-            let begin = Instant::now();
             open.clear();
-            for (at, results) in waiting.into_iter().zip(results) {
-                let response = &mut all[at];
-                match results {
-                    Err(failure) => response.early_end = Some(EarlyEnd::Tool(failure.kind)),
-                    Ok(results) => {
-                        let place = response.tokens.len();
-                        let own = self.turns.observation(sampler.encoder(), &results, place)?;
-                        let length = wanted[at].0.prompt.len() + response.length();
-                        let room = sampler.max_sequence() > length + own.token_ids.len();
-                        if room && response.tokens.len() < params.max_tokens {
-                            response.observations.push(own);
-                            open.push(at);
-                        }
+            if !calls.is_empty() {
+                let begin = Instant::now();
+                let results = rewards.run_tools(&self.section.toolbox, calls, params.seed);
+                times.tools += begin.elapsed();
+                let begin = Instant::now();
+                for (at, results) in waiting.into_iter().zip(results) {
+                    let (request, response) = (&wanted[at].0, &mut all[at]);
+                    if self.observe(sampler, response, (request, results), params)? {
+                        open.push(at);
                     }
                 }
+                times.between += begin.elapsed();
             }
-            times.between += begin.elapsed();
+            self.add_times(times);
         }
         Ok(all)
     }
 
-    /// The request of a response's next turn.
+    /// Inserts the results of a turn's calls if anything can follow them, and returns whether
+    /// the next turn is sampled now.
+    fn observe(
+        &self,
+        sampler: &Sampler,
+        response: &mut SampledResponse,
+        (request, results): (&SampleRequest, std::result::Result<Vec<ToolResult>, Failure>),
+        params: RolloutParams,
+    ) -> Result<bool> {
+        let results = match results {
+            Ok(results) => results,
+            Err(failure) => {
+                response.early_end = Some(EarlyEnd::Tool(failure.kind));
+                return Ok(false);
+            }
+        };
+        let place = response.tokens.len();
+        let own = self.turns.observation(sampler.encoder(), &results, place)?;
+        let length = request.prompt.len() + response.length() + own.token_ids.len();
+        if sampler.max_sequence() <= length || place >= params.max_tokens {
+            return Ok(false);
+        }
+        response.observations.push(own);
+        response.interrupted = place >= request.limit(params);
+        Ok(!response.interrupted)
+    }
+
+    /// The request of a response's next turn, or of the rest of one that was interrupted.
     fn request(
         &self,
-        (request, item): (&SampleRequest, &TrainingItem),
+        (request, item): &(SampleRequest, &TrainingItem),
         response: &SampledResponse,
         params: RolloutParams,
     ) -> SampleRequest {
         let own = if item.role == ItemRole::Policy { self.turns.stop() } else { None };
+        let begin = response.turn();
+        let (before, turn) = response.tokens.split_at(begin);
         SampleRequest {
-            prompt: [&request.prompt[..], &response.ids()].concat().into(),
-            most: Some(params.max_tokens - response.tokens.len()),
+            prompt: [&request.prompt[..], &interleaved(before, &response.observations)]
+                .concat()
+                .into(),
+            partial: turn.to_vec(),
+            observations: Vec::new(),
+            most: Some(request.limit(params) - begin),
             stop: own.or_else(|| request.stop.clone()),
             ..request.clone()
         }
@@ -166,6 +198,7 @@ impl ToolLoop {
                 item.give_database(call);
             }
         }
+        response.tokens.truncate(response.turn());
         response.tokens.extend(sampled.tokens);
         Ok(calls)
     }

@@ -48,8 +48,24 @@ impl Bench {
     }
 
     fn sample(&self, item: &TrainingItem, max_tokens: usize) -> SampledResponse {
+        self.go_on(item, SampledResponse::default(), max_tokens, max_tokens)
+    }
+
+    /// Goes on with a response until it has `most` tokens.
+    fn go_on(
+        &self,
+        item: &TrainingItem,
+        begun: SampledResponse,
+        most: usize,
+        max_tokens: usize,
+    ) -> SampledResponse {
         let prompt = self.sampler.prompt(item).expect("a prompt");
-        let request = SampleRequest::new(prompt, None, 0);
+        let request = SampleRequest {
+            partial: begun.tokens,
+            observations: begun.observations,
+            most: Some(most),
+            ..SampleRequest::new(prompt, None, 0)
+        };
         let params = RolloutParams { seed: 1, max_tokens, draws: DrawParams::FULL };
         let parts = (&self.sampler, &self.rewards);
         self.tools.sample(parts, &[(request, item)], params).expect("sampled").remove(0)
@@ -212,6 +228,50 @@ fn responses_end_at_their_limits() {
     assert_eq!(check("max_turns = 9", 9, two + 5), (2, true, None, true));
     // Nothing is inserted where nothing can follow.
     assert_eq!(check("max_turns = 9", 9, two), (1, true, None, true));
+}
+
+/// A response that is interrupted at its length again and again, within turns and behind results, is
+/// the one that is sampled at once.
+#[test]
+fn interrupted_responses_lose_nothing() {
+    let check = |bench: &Bench, max_tokens: usize| {
+        let item = problem(0, "2");
+        let whole = bench.sample(&item, max_tokens);
+        assert!(!whole.interrupted);
+        for share in [1, 7, 50, max_tokens - 1] {
+            let (mut own, mut most) = (SampledResponse::default(), 0);
+            loop {
+                most = max_tokens.min(most + share);
+                own = bench.go_on(&item, own, most, max_tokens);
+                assert!(own.tokens.len() <= most, "{share}");
+                if !own.interrupted {
+                    break;
+                }
+                assert_eq!((own.tokens.len(), own.ended, own.early_end), (most, false, None));
+            }
+            assert_eq!(own, whole, "{share} of {max_tokens}");
+        }
+        whole
+    };
+    let bench = Bench::new("", calls(2));
+    let whole = check(&bench, 400);
+    assert_eq!((whole.observations.len(), whole.ended), (2, true));
+    // Its end, the end of its second turn, the middle of one.
+    let n = whole.tokens.len();
+    for max_tokens in [n, n - 1, whole.observations[1].at, whole.observations[1].at - 5] {
+        check(&bench, max_tokens);
+    }
+    let turns = check(&Bench::new("max_turns = 1", calls(9)), 400);
+    assert_eq!(turns.early_end, Some(EarlyEnd::Turns));
+    let text = "So <calculator>\n6*7 </calculator>\n<observation>\n42\n</observation>\nIt is 42.";
+    let tags = "format = \"tags\"\ntools = [\"calculator\"]";
+    assert_eq!(check(&Bench::new(tags, |_: &str| text.to_owned()), 400).observations.len(), 1);
+    let broken =
+        Bench::new("tools = [\"python_interpreter\"]\npython = \"/nowhere/python3\"", |_| {
+            let code = "{\"name\": \"python_interpreter\", \"arguments\": {\"code\": \"1\"}}";
+            format!("<tool_call>{code}</tool_call>")
+        });
+    assert_eq!(check(&broken, 400).early_end, Some(EarlyEnd::Tool(FailureKind::ToolError)));
 }
 
 #[test]

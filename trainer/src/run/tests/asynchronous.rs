@@ -198,7 +198,6 @@ fn what_cannot_be_asynchronous_is_refused() {
         );
         check(&method(&rest), "this `objective` does not correct");
     }
-    check(&format!("{}[tools]\n", keys("max_staleness = 1")), "leave one of both out");
     let beside = |options: &str, section: &str| {
         asynchronous(options, &format!("max_staleness = 1\n{section}"))
     };

@@ -80,3 +80,22 @@ fn h3_flagged_responses_lose_reward() {
     let reward = metrics[1].get("reward").expect("a reward");
     assert!((reward - (share - 0.5)).abs() < 1e-9, "{reward} for {share}");
 }
+
+/// A log has the mean of each part of a pipeline.
+#[test]
+fn parts_of_rewards_are_logged() {
+    let rows = problems().replace("has-e", "both");
+    let rest = POLICY_GRADIENT.to_owned()
+        + "\n[[scorer]]\nname = \"any\"\nkind = \"regex\"\nextract = \"whole\"\nmode = \"search\"\n\
+           pattern = \".*\"\n\n[[scorer]]\nname = \"both\"\nkind = \"pipeline\"\n\
+           combine = \"weighted_sum\"\n[[scorer.part]]\nscorer = \"has-e\"\nweight = 0.75\n\
+           on_error = \"fail\"\n[[scorer.part]]\nscorer = \"any\"\nweight = 0.25\non_error = \"fail\"\n";
+    let bench = Bench::new(TinyHead::Vocab, &rows);
+    for metrics in steps(&mut bench.run(2, &rest), 2) {
+        let number =
+            |name: &str| metrics.get(name).unwrap_or_else(|| panic!("{name}: {metrics:?}"));
+        assert_eq!(number("parts/both/any"), 1.0);
+        let reward = 0.75 * number("parts/both/has-e") + 0.25;
+        assert!((number("reward") - reward).abs() < 1e-9, "{metrics:?}");
+    }
+}

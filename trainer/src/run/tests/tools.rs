@@ -6,12 +6,12 @@ use super::*;
 
 /// Whether an answer agrees with the reference, in the messages that the model knows. Some rows ask for
 /// the wrong verdict, so that rewards differ.
-fn verdicts() -> String {
+fn verdicts(words: [&str; 2]) -> String {
     let row = |i: usize| {
         let (a, b) = (17 + i, 20 + 3 * i);
         let sum = (a + b) % 100;
         let reference = if i.is_multiple_of(2) { sum } else { (sum + 10) % 100 };
-        let word = if i.is_multiple_of(3) { "Correct" } else { "Incorrect" };
+        let word = words[usize::from(!i.is_multiple_of(3))];
         format!(
             "{{\"prompt\": [{{\"role\": \"user\", \"content\": \"{a}+{b} mod 100\"}}, \
              {{\"role\": \"assistant\", \"content\": \"{a}+{b}={sum}\\nAnswer: {sum}\"}}, \
@@ -22,6 +22,8 @@ fn verdicts() -> String {
     };
     (0..9).map(row).collect()
 }
+
+const VERDICTS: [&str; 2] = ["Correct", "Incorrect"];
 
 const SAYS: &str = "\n[[scorer]]\nname = \"says\"\nkind = \"regex\"\nextract = \"whole\"\n\
     mode = \"search\"\n";
@@ -34,12 +36,19 @@ fn method(rest: &str, tools: &str) -> String {
 }
 
 fn bench() -> Bench {
+    bench_of(&verdicts(VERDICTS))
+}
+
+fn bench_of(rows: &str) -> Bench {
     let dir = tempfile::tempdir().expect("a folder");
-    std::fs::write(dir.path().join("rows.jsonl"), verdicts()).expect("written");
+    std::fs::write(dir.path().join("rows.jsonl"), rows).expect("written");
     Bench { dir, policy: "make = \"tribunal-tiny\"" }
 }
 
 const GRPO: &str = "keep = { keep = \"all\" }\nobjective = { kl = { weight = 0.01 } }\n";
+
+const DECOUPLED: &str =
+    "keep = { keep = \"all\" }\nobjective = { policy = { kind = \"decoupled_ppo\" } }\n";
 
 const PPO: &str = "advantage = { kind = \"gae\", kl = { weight = 0.05, estimator = \"k1\" } }\n\
     objective = { policy = { kind = \"ppo\" } }\nkeep = { keep = \"all\" }\n\
@@ -73,9 +82,47 @@ fn turns_have_the_bits_of_sampling() {
     }
 }
 
+/// Conversations are sampled beside the gradients as before them, and interrupted ones are those of a
+/// synchronous run where the weights do not change.
+#[test]
+fn asynchronous_turns_have_the_bits_of_the_schedule() {
+    let of = |rows: &str, asynchronous: &str| {
+        let bench = bench_of(rows);
+        let mut run = bench.run(4, &method(&format!("{DECOUPLED}{asynchronous}"), ""));
+        let metrics = steps(&mut run, 4);
+        (metrics, weights(&run))
+    };
+    let numbers = |metrics: &[Metrics], names: &[&str]| -> Vec<Option<f64>> {
+        metrics.iter().flat_map(|metrics| names.iter().map(|name| metrics.get(name))).collect()
+    };
+    let names = ["reward", "tools/calls", "tools/turns", "rollout/tokens", "staleness"];
+    for staleness in [1, 3] {
+        let section = |overlap: bool| {
+            format!("[method.asynchronous]\nmax_staleness = {staleness}\noverlap = {overlap}\n")
+        };
+        let rows = verdicts(VERDICTS);
+        let (at_once, in_turns) = (of(&rows, &section(true)), of(&rows, &section(false)));
+        assert!(at_once.1 == in_turns.1, "{staleness}");
+        assert_eq!(numbers(&at_once.0, &names), numbers(&in_turns.0, &names));
+        for metrics in &at_once.0 {
+            assert_eq!(metrics.get("max_abs_dlogp"), Some(0.0), "{metrics:?}");
+            assert!(metrics.get("tools/calls") > Some(0.0), "{metrics:?}");
+            assert!(metrics.get("staleness/most") <= Some(f64::from(staleness)), "{metrics:?}");
+        }
+        // Rewards that never differ change no weight.
+        let rows = verdicts(["never"; 2]);
+        let names = &names[..4];
+        let (whole, interrupted) = (of(&rows, ""), of(&rows, &section(true)));
+        assert!(whole.1 == interrupted.1);
+        assert_eq!(numbers(&interrupted.0, names), numbers(&whole.0, names), "{staleness}");
+    }
+}
+
 #[test]
 fn turns_resume_to_the_same_bytes() {
     for (rest, tools) in [
+        (&*format!("{DECOUPLED}[method.asynchronous]\nmax_staleness = 1\n"), ""),
+        (&*format!("{DECOUPLED}[method.asynchronous]\nmax_staleness = 3\n"), "max_turns = 1"),
         (GRPO, "at_limit = \"drop\"\nmax_turns = 1"),
         (PPO, "format = \"template\""),
         (ISTAR, "scored = \"transcript\""),

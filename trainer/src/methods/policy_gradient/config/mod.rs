@@ -284,10 +284,10 @@ impl PolicyGradientConfig {
         let drops = tools.is_some_and(|tools| tools.at_limit == AtLimit::Drop);
         [
             (
-                tools.is_some() && self.has_waiting(),
+                tools.is_some() && (self.partial.is_some() || self.sample_ahead.is_some()),
                 "tools",
-                "a response that waits for a later step (`partial`, `sample_ahead`, `asynchronous`) has one \
-                 turn: leave one of both out",
+                "a response that `partial` or `sample_ahead` holds for a later step has one turn: leave one \
+                 of both out, or take `asynchronous`",
             ),
             (
                 drops && matches!(self.advantage, AdvantageKind::Canon(_)),

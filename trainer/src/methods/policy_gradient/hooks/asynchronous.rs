@@ -17,12 +17,17 @@ use std::time::Instant;
 use super::super::config::AsynchronousSection;
 use super::super::group_source::{GroupSource, Round};
 use super::super::prompts::Prompts;
+use super::super::responder::Responder;
 use super::super::rollouts::{Phase, SampledGroup};
 use super::super::state::{PolicyGradientState, StoredGroup};
 use crate::error::{Result, TrainError};
+use crate::item::TrainingItem;
 use crate::methods::context::StepContext;
 use crate::metrics::Metrics;
-use crate::rollout::{SampleRequest, SampledResponse};
+use crate::rollout::{RolloutParams, SampleRequest, SampledResponse};
+
+/// Responses to sample, with their items.
+type Requests = Vec<(SampleRequest, TrainingItem)>;
 
 /// The groups that a step trains on.
 #[derive(Debug)]
@@ -59,9 +64,9 @@ impl Asynchronous {
         Ok(())
     }
 
-    /// Requests what is sampled in a step. A response has the random draws of its batch's step, and so
-    /// those of a synchronous run.
-    fn requests(&self, round: &Round<'_>, during: u64) -> Result<Vec<SampleRequest>> {
+    /// Requests what is sampled in a step, each with its item. A response has the random draws of its
+    /// batch's step, and so those of a synchronous run.
+    fn requests(&self, round: &Round<'_>, during: u64) -> Result<Requests> {
         let (sampler, staleness) = (&round.rollouts.sampler, self.section.max_staleness);
         let mut requests = Vec::new();
         for batch in &self.held {
@@ -73,16 +78,16 @@ impl Asynchronous {
             for (group, (item, responses)) in batch.groups.iter().enumerate() {
                 let prompt = sampler.prompt(item)?;
                 let unfinished = responses.iter().enumerate().filter(|(_, own)| own.interrupted);
-                requests.extend(unfinished.map(|(at, response)| SampleRequest {
-                    seed: Some(seed),
-                    partial: response.tokens.clone(),
-                    most: Some(most),
-                    stop: round.rollouts.stop.clone(),
-                    ..SampleRequest::new(
-                        prompt.clone(),
-                        round.adapter(),
-                        (group * round.group() + at) as u64,
-                    )
+                requests.extend(unfinished.map(|(at, response)| {
+                    let stream = (group * round.group() + at) as u64;
+                    let request = SampleRequest {
+                        seed: Some(seed),
+                        partial: response.tokens.clone(),
+                        observations: response.observations.clone(),
+                        most: Some(most),
+                        ..SampleRequest::new(prompt.clone(), round.adapter(), stream)
+                    };
+                    (request, item.clone())
                 }));
             }
         }
@@ -101,22 +106,31 @@ impl Asynchronous {
     /// Samples for later steps, beside what follows if the run has it so.
     fn begin(&mut self, round: &Round<'_>) -> Result<()> {
         let requests = self.requests(round, round.step.step)?;
-        let (sampler, params) = (round.rollouts.sampler.clone(), round.params);
+        let (responder, params) = (round.rollouts.responder.clone(), round.params);
         if !self.section.overlap {
-            self.store(sampler.sample(&requests, params)?);
+            self.store(sample(&responder, requests, params)?);
             return Ok(());
         }
         let lent = round.step.policy.lend_worker();
-        let sample = move || {
-            let samples = sampler.sample(&requests, params);
+        let beside = move || {
+            let samples = sample(&responder, requests, params);
             drop(lent);
             samples
         };
-        let thread = std::thread::Builder::new().name("rollouts".to_owned()).spawn(sample);
+        let thread = std::thread::Builder::new().name("rollouts".to_owned()).spawn(beside);
         let refused = |error| TrainError::Engine(format!("no thread for rollouts: {error}"));
         self.running = Some(thread.map_err(refused)?);
         Ok(())
     }
+}
+
+fn sample(
+    responder: &Responder,
+    requests: Requests,
+    params: RolloutParams,
+) -> Result<Vec<SampledResponse>> {
+    let (requests, items): (Vec<SampleRequest>, Vec<TrainingItem>) = requests.into_iter().unzip();
+    responder.respond(requests.into_iter().zip(&items).collect(), params)
 }
 
 impl GroupSource for Asynchronous {
@@ -131,7 +145,7 @@ impl GroupSource for Asynchronous {
             self.held.clear();
             self.draw(round, prompts, step - 1)?;
             let requests = self.requests(round, step - 1)?;
-            self.store(round.rollouts.sampler.sample(&requests, round.params)?);
+            self.store(sample(&round.rollouts.responder, requests, round.params)?);
         }
         let batch = self.held.pop_front().expect("a batch for every step");
         self.draw(round, prompts, step)?;
