@@ -1,10 +1,11 @@
 """Synchronous and asynchronous runs of `tribunal train` in turn, where rollouts have long tails.
 
-    python asynchronous.py TRIBUNAL [--rounds 5] [--steps 30] [--long 0.06] [--staleness 1 2]
+    python asynchronous.py TRIBUNAL [--rounds 5] [--steps 30] [--long 0.06] [--staleness 1 2] [--wait 0.1]
 
 A short supervised run first teaches the built-in model to write answers of about 12 tokens, and
 `--long` of them of up to `--tokens`: most answers of a step end at once, and the last few keep the engine
-busy with less than the cores can do. In many groups all rewards are equal, and those are not trained on.
+busy with less than the cores can do. With `--wait` the long ones call a tool instead: a Python program that waits
+so many seconds, as a search or a remote service does, and every answer is short. In many groups all rewards are equal, and those are not trained on.
 All runs have the same loss, so that they differ by the schedule alone; "in turns" has the schedule of
 staleness 1 without the overlap. The first two steps are left out.
 
@@ -44,6 +45,16 @@ path = "{rows}"
 [method]
 """
 
+TOOLS = """
+[tools]
+tools = ["python_interpreter"]
+format = "tags"
+max_turns = 1
+"""
+
+# The policy learns the call, and to end behind its empty result.
+CALL = "<python>import time; time.sleep({})</python>\n<observation>\n\n</observation>\n."
+
 WARM = """
 kind = "supervised"
 rows = 16
@@ -74,6 +85,8 @@ def write_rows(options, folder):
         for index in range(2000):
             kind, mean = ("l", options.tokens) if rng.random() < options.long else ("s", 10)
             dots = "." * min(int(rng.expovariate(1 / mean)) + 1, options.tokens)
+            if options.wait and kind == "l":
+                dots = CALL.format(options.wait)
             row = {"prompt": str(index), "completion": ("x" if rng.random() < 0.08 else "y") + kind + dots}
             out.write(json.dumps(row) + "\n")
     with open(os.path.join(folder, "rows.jsonl"), "w") as out:
@@ -100,6 +113,7 @@ def run(options, folder, name, asynchronous, seed):
     method = RUN.format(
         prompts=options.prompts, group=options.group, tokens=options.tokens, asynchronous=asynchronous
     )
+    method += TOOLS if options.wait else ""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     steps = train(
         options,
@@ -126,6 +140,7 @@ def run(options, folder, name, asynchronous, seed):
         "tokens": mean("rollout/tokens"),
         "truncated": mean("rollout/truncated"),
         "groups_trained_on": mean("groups/teaching"),
+        "calls": mean("tools/calls"),
         "busy_cores": busy / wall,
     }
 
@@ -140,6 +155,7 @@ def main():
     parser.add_argument("--group", type=int, default=8)
     parser.add_argument("--tokens", type=int, default=600)
     parser.add_argument("--long", type=float, default=0.06)
+    parser.add_argument("--wait", type=float, default=0.0)
     parser.add_argument("--staleness", type=int, nargs="*", default=[1, 2])
     options = parser.parse_args()
     found = {}

@@ -140,9 +140,11 @@ fn read_verifier(table: Table<'_>, scorers: &[String]) -> Option<Verification> {
 }
 
 fn no_scorer(name: &str, scorers: &[String]) -> String {
-    let hint = nearest(name, scorers.iter().map(String::as_str))
-        .map(|near| format!("; did you mean '{near}'?"))
-        .unwrap_or_default();
+    let near = nearest(name, scorers.iter().map(String::as_str));
+    let hint = match near {
+        Some(near) => format!("; did you mean '{near}'?"),
+        None => format!("; the option `verifiers` names those that may: {}", scorers.join(", ")),
+    };
     format!("no scorer '{name}' may be asked here{hint}")
 }
 

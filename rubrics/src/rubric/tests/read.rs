@@ -165,6 +165,10 @@ fn answers_of_items() {
         &verifier("maths"),
         &["verifier.scorer: no scorer 'maths' may be asked here; did you mean 'math'?"],
     );
+    check(
+        &verifier("exact"),
+        &["'exact' may be asked here; the option `verifiers` names those that may: "],
+    );
     let both =
         item("verifier = { scorer = 'math' }\ntiers = [{text='a',value=0},{text='b',value=1}]");
     check(&both, &["answered by tiers, by a verifier or by its tags"]);
