@@ -7,11 +7,38 @@ use maths::unwrapped;
 
 /// An answer without its label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Labelled<'a> {
+struct Labelled<'a> {
     /// `A` to `H`.
-    pub(super) label: char,
+    label: char,
     /// What follows the label; not empty.
+    content: &'a str,
+}
+
+/// A text in the parts that it is compared by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TextParts<'a> {
+    /// The label of a choice, which stands before the answer or is all of it.
+    pub(super) label: Option<char>,
+    /// The text without its label.
     pub(super) content: &'a str,
+    /// Whether there is more than the label.
+    pub(super) has_content: bool,
+}
+
+impl<'a> TextParts<'a> {
+    /// Splits a text.
+    pub(super) fn of(text: &'a str) -> Self {
+        if let Some(Labelled { label, content }) = labelled(text) {
+            return Self { label: Some(label), content, has_content: true };
+        }
+        let label = only_label(text);
+        Self { label, content: text, has_content: label.is_none() }
+    }
+
+    /// Returns whether a label stands before an answer.
+    pub(super) fn is_labelled(&self) -> bool {
+        self.label.is_some() && self.has_content
+    }
 }
 
 /// Fonts that labels are set in.
@@ -29,7 +56,7 @@ const VERBS: [&str; 7] = ["is", "isn't", "are", "was", "cannot", "can't", "or"];
 
 /// Splits `text` after a label in brackets or with a mark. `None` where there is none, where
 /// nothing follows it, or where another label follows.
-pub(super) fn labelled(text: &str) -> Option<Labelled<'_>> {
+fn labelled(text: &str) -> Option<Labelled<'_>> {
     if let Some((label, content)) = circled(text) {
         return (!content.is_empty()).then_some(Labelled { label, content });
     }

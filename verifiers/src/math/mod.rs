@@ -38,6 +38,7 @@ use crate::{
 
 pub use self::convert::{NotConverted, convert};
 use self::decimals::has_decimal_comma;
+use self::label::TextParts;
 use self::reference::{of_object, typed};
 use self::shorter::{
     is_formula, last_conclusion, last_sides, molar, named_formula, without_constant,
@@ -134,10 +135,8 @@ impl Math {
         if text.trim().is_empty() {
             return Err(report::bad_reference(Unread::NotMaths, text, entry));
         }
-        let labelled = label::labelled(text);
-        let label = labelled.map(|found| found.label).or_else(|| label::only_label(text));
-        let text = labelled.map_or(text, |found| found.content);
-        let text = label::letter_of_circled(text).unwrap_or(text);
+        let TextParts { label, content, has_content } = TextParts::of(text);
+        let text = label::letter_of_circled(content).unwrap_or(content);
         let before = ws.fuel.used();
         let molar = molar(text);
         let spelled = molar.as_deref().unwrap_or(text);
@@ -149,7 +148,6 @@ impl Math {
         });
         match answer {
             Ok(answer) => {
-                let has_content = label.is_none() || labelled.is_some();
                 let cost = Some(ws.fuel.used() - before);
                 Ok(ReadGold { text, answer, label, has_content, cost })
             }
@@ -249,47 +247,44 @@ impl Math {
         }
     }
 
-    /// Reads one text of a response, or copies what was read of a gold answer of the same text: to the same
-    /// fuel.
+    /// Reads one text of a response, or copies what was read of a gold answer of the same label and content: to
+    /// the same fuel.
     fn read_beside<'a>(
         &self,
         text: &'a str,
         golds: &[ReadGold<'_>],
         ws: &mut Workspace<'_>,
     ) -> ReadCandidate<'a> {
-        let is_same = |gold: &&ReadGold<'_>| gold.text == text && gold.label.is_none();
-        match golds.iter().find(is_same).and_then(|gold| gold.cost.zip(Some(&gold.answer))) {
-            Some((cost, answer)) => {
-                let spent = ws.fuel.spend(cost).map_err(Unread::from);
-                ReadCandidate {
-                    text: Cow::Borrowed(text),
-                    answer: spent.map(|()| answer.clone()),
-                    label: None,
-                    has_content: true,
-                }
-            }
-            None => {
-                let formula = text.contains('(') && golds.iter().any(|gold| is_formula(gold.text));
-                self.read_text(text, formula, ws)
-            }
+        let parts = TextParts::of(text);
+        let is_same =
+            |gold: &&ReadGold<'_>| gold.text == parts.content && gold.label == parts.label;
+        let same = golds.iter().find(is_same);
+        if let Some((cost, answer)) = same.and_then(|gold| gold.cost.zip(Some(&gold.answer))) {
+            let spent = ws.fuel.spend(cost).map_err(Unread::from);
+            return ReadCandidate {
+                text: Cow::Borrowed(parts.content),
+                answer: spent.map(|()| answer.clone()),
+                label: parts.label,
+                has_content: parts.has_content,
+            };
         }
+        let formula = text.contains('(') && golds.iter().any(|gold| is_formula(gold.text));
+        self.read_parts(parts, formula, ws)
     }
 
     /// Reads one text of a response.
     fn read_candidate<'a>(&self, text: &'a str, ws: &mut Workspace<'_>) -> ReadCandidate<'a> {
-        self.read_text(text, false, ws)
+        self.read_parts(TextParts::of(text), false, ws)
     }
 
     /// Reads one text of a response, of a name with a chemical formula the `formula` if it is to.
-    fn read_text<'a>(
+    fn read_parts<'a>(
         &self,
-        text: &'a str,
+        parts: TextParts<'a>,
         formula: bool,
         ws: &mut Workspace<'_>,
     ) -> ReadCandidate<'a> {
-        let labelled = label::labelled(text);
-        let label = labelled.map(|found| found.label).or_else(|| label::only_label(text));
-        let content = labelled.map_or(text, |found| found.content);
+        let content = parts.content;
         let named = named_formula(content);
         let content = named.filter(|_| formula).map_or(content, |(_, formula)| formula);
         let mut answer = maths::read_answer(content, self.read_options(), ws);
@@ -299,7 +294,7 @@ impl Math {
             answer = maths::read_answer(name, self.read_options(), ws);
         }
         // Without a label, a text that is the gold answer's is not read again.
-        if labelled.is_some() {
+        if parts.is_labelled() {
             answer = answer.map(|answer| self.amount_with_comma(content, answer, ws));
         }
         for shorten in [without_counter, without_constant, without_remark, last_conclusion] {
@@ -344,8 +339,8 @@ impl Math {
         ReadCandidate {
             text: Cow::Borrowed(content),
             answer,
-            label,
-            has_content: label.is_none() || labelled.is_some(),
+            label: parts.label,
+            has_content: parts.has_content,
         }
     }
 
