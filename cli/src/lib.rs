@@ -33,6 +33,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use ::serve::logs::{self, LogFormat};
@@ -50,8 +51,13 @@ pub fn main(commit: &'static str) -> ExitCode {
     }
     if !matches!(command, Command::Serve(_)) {
         // A scorer that fails says why in the log. The server starts its own.
-        logs::init("warn,hub=info", LogFormat::Text)
-            .expect("logging starts once, with a valid filter");
+        let filter = std::env::var("TRIBUNAL_LOG");
+        let filter = filter.as_deref().unwrap_or("warn,hub=info");
+        if let Err(problem) = logs::init(filter, LogFormat::Text) {
+            Cli::command()
+                .error(ErrorKind::InvalidValue, format!("TRIBUNAL_LOG: {problem}"))
+                .exit();
+        }
     }
     let ended = match command {
         Command::Serve(args) => serve::run(&args, &build),

@@ -53,7 +53,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "TABLE.KEY=VALUE")]
     set: Vec<String>,
     /// What to log: a level, or directives such as `warn,serve=debug`
-    #[arg(long, value_name = "FILTER", default_value = serve::logs::DEFAULT_FILTER)]
+    #[arg(long, value_name = "FILTER", env = "TRIBUNAL_LOG", default_value = serve::logs::DEFAULT_FILTER)]
     log: String,
     /// How log lines look on standard error
     #[arg(long, value_enum, default_value_t = Format::Text)]

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::program::{Folder, Ran, dataset, rows, tribunal, tribunal_reading};
+use crate::program::{Folder, Ran, command, dataset, rows, tribunal, tribunal_reading};
 
 /// Scores `input` with the maths scorer into `out.jsonl`.
 fn score(folder: &Folder, input: &str, more: &[&str]) -> Ran {
@@ -331,4 +331,21 @@ fn a_model_by_its_own_name_is_a_scorer() {
     assert!(verdict["raw"].is_number(), "{verdict}");
     score("chat").ends(1).says(&["'chat' has no score head"]);
     score("chatt").ends(2).says(&["no scorer 'chatt'", "did you mean 'chat'"]);
+}
+
+/// A wording can be read as the model reads it.
+#[test]
+fn prompts_are_logged_on_request() {
+    let folder = Folder::new();
+    let row = json!({"prompt": "1+2 mod 100", "response": "1+2=3"});
+    let input = folder.write("rows.jsonl", format!("{row}\n"));
+    let ran = |log: Option<&str>| -> Ran {
+        let mut command = command(["score", &input, "-o", "-", "--scorer", "judge"]);
+        command.env_remove("TRIBUNAL_LOG").envs(log.map(|log| ("TRIBUNAL_LOG", log)));
+        command.output().expect("the binary starts").into()
+    };
+    ran(Some("prompts=trace")).ends(0).says(&["prompts: ", "1+2 mod 100", "1+2=3"]);
+    let silent = ran(None).ends(0);
+    assert!(!silent.stderr.contains("1+2=3"), "{silent:#?}");
+    ran(Some("prompts=loud")).ends(2).says(&["TRIBUNAL_LOG: log filter: "]);
 }

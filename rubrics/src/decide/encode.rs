@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use super::error::DecideError;
 use super::prompt;
 use super::question::DecisionInput;
+use crate::models::PROMPTS;
 
 /// The date in every prompt: an answer must not change with the calendar.
 const TODAY: LocalTime = LocalTime { year: 2026, month: 1, day: 1, hour: 0, minute: 0, second: 0 };
@@ -103,6 +104,7 @@ impl<'a> Encoder<'a> {
         labels: &[String],
     ) -> Result<Encoded, DecideError> {
         let pieces = self.render(&self.input, question_block)?;
+        tracing::trace!(target: PROMPTS, "{}", pieces.whole.as_str());
         refuse_open_reasoning(pieces.suffix.as_str())?;
         let rest_ids = self.ids(&pieces.rest)?;
         let prompt: Vec<u32> = if self.splits {

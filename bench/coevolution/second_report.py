@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Tables of what second.py measured.
+
+    python3 bench/coevolution/second_report.py FOLDER
+
+Prints Markdown: means over seeds with bootstrap intervals as report.py's, what an arm is beyond C, the two tests in their fixed
+order (E less C, then E less D: exact sign-flip permutation tests over paired seeds, two-sided), and the gates. Needs nothing but
+Python's standard library.
+"""
+
+import argparse
+import itertools
+import json
+import pathlib
+
+import report
+
+ARMS = ["A", "B", "C", "C2", "D", "E", "Eg", "Ec", "H"]
+
+
+def read(folder):
+    """arm -> seed -> result, with the figures of a run's last 60 steps."""
+    found = {}
+    for line in (folder / "results.jsonl").read_text().splitlines():
+        result = json.loads(line)
+        logged = result["logged"]
+        late = lambda key: report.mean(logged[key][-60:])
+        first = lambda key: next((value for value in logged[key] if value is not None), None)
+        result.update(
+            final=result["evaluations"][-1],
+            judge=late("trust/within_problems"),
+            judge_before=first("trust/within_problems"),
+            bound_before=first("trust/lower_bound"),
+            weight=late("trust/weight"),
+            gap=late("self_reward_gap"),
+            entropy=late("entropy"),
+            tokens=sum(value or 0 for value in logged["rollout/tokens"]),
+            exact=max(value or 0.0 for value in logged["max_abs_dlogp"]),
+        )
+        found.setdefault(result["arm"], {})[result["seed"]] = result
+    return found
+
+
+def sign_flips(differences):
+    """The share of all 2^n assignments of signs whose sum is at least as far from 0."""
+    seen = abs(sum(differences))
+    flips = itertools.product((1, -1), repeat=len(differences))
+    sums = [abs(sum(sign * value for sign, value in zip(signs, differences))) for signs in flips]
+    return sum(value >= seen - 1e-12 for value in sums) / len(sums)
+
+
+def paired(results, one, other, key="pass@1"):
+    seeds = sorted(set(results.get(one, {})) & set(results.get(other, {})))
+    return [results[one][seed]["final"][key] - results[other][seed]["final"][key] for seed in seeds]
+
+
+def tests(results):
+    rows = []
+    for one, other in [("E", "C"), ("E", "D"), ("D", "C"), ("B", "C"), ("C2", "C"), ("H", "C")]:
+        differences = paired(results, one, other)
+        if differences:
+            found = (report.mean(differences), report.interval(report.mean, differences))
+            rows.append([f"{one} - {other}", report.cell(found), f"{sign_flips(differences):.4f}", str(len(differences))])
+    print(report.table(["pass@1", "difference", "p", "seeds"], rows))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    results = read(parser.parse_args().folder)
+    arms = [arm for arm in ARMS if arm in results]
+    policy = ["greedy", "pass@1", "pass@8"]
+    rows = [
+        [arm]
+        + [report.cell(report.measured(results, arm, key)) for key in policy]
+        + [report.cell(report.beyond(results, arm)), report.cell(report.closed(results, arm), 2)]
+        for arm in arms
+    ]
+    print(report.table(["arm", *policy, "pass@1 less C's", "gap closed"], rows))
+    tests(results)
+    judge = {
+        "within problems, at the start": "judge_before",
+        "its lower bound": "bound_before",
+        "in the last 60 steps": "judge",
+        "weight then": "weight",
+        "self-given less true reward": "gap",
+        "entropy": "entropy",
+    }
+    rows = [[arm] + [report.cell(report.measured(results, arm, key)) for key in judge.values()] for arm in arms]
+    print(report.table(["arm", *judge], rows))
+    rows = []
+    for arm in arms:
+        seconds, tokens = (report.measured(results, arm, key)[0] for key in ("seconds", "tokens"))
+        exact = max(result["exact"] for result in results[arm].values())
+        rows.append([arm, str(len(results[arm])), f"{seconds:.0f}", f"{tokens:,.0f}", f"{exact:g}"])
+    print(report.table(["arm", "seeds", "seconds", "tokens sampled", "max_abs_dlogp"], rows))
+
+
+if __name__ == "__main__":
+    main()
