@@ -69,14 +69,9 @@ impl World {
     /// third is for the model itself.
     fn orders(&self, n: usize, round: u32) -> Vec<SampleRequest> {
         let adapters = self.policy.served_adapters();
-        let order = |at: usize| SampleRequest {
-            prompt: prompt(at / 2, round).into(),
-            adapter: adapters.get(at % 3).map(|(name, _)| name.clone()),
-            stream: at as u64,
-            seed: None,
-            partial: Vec::new(),
-            most: None,
-            stop: None,
+        let order = |at: usize| {
+            let adapter = adapters.get(at % 3).map(|(name, _)| name.clone());
+            SampleRequest::new(prompt(at / 2, round).into(), adapter, at as u64)
         };
         (0..n).map(order).collect()
     }

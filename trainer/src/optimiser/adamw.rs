@@ -35,13 +35,16 @@ impl Default for AdamWConfig {
     }
 }
 
-/// Means of one parameter's gradients and of their squares.
+/// Means of one parameter's gradients and of their squares. Both begin at 0, which is corrected for by the
+/// number of the parameter's own steps: adapters that take turns do not change each other's updates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Moments {
     /// Mean of the gradients.
     pub mean: Vec<f32>,
     /// Mean of their squares.
     pub square: Vec<f32>,
+    /// Steps in which it had a gradient.
+    pub steps: u64,
 }
 
 /// The optimiser's state; together with the parameters it suffices to resume a run.
@@ -60,7 +63,7 @@ impl AdamW {
     pub fn new(config: AdamWConfig, policy: &Policy) -> AdamW {
         let zeros = |parameter: &Parameter| {
             let n = parameter.var.elem_count();
-            Moments { mean: vec![0.0; n], square: vec![0.0; n] }
+            Moments { mean: vec![0.0; n], square: vec![0.0; n], steps: 0 }
         };
         AdamW { config, steps: 0, moments: policy.parameters().iter().map(zeros).collect() }
     }
@@ -98,8 +101,9 @@ impl AdamW {
         let parts = gradients.parts.iter().zip(&mut self.moments);
         for (parameter, (gradient, moments)) in policy.parameters().iter().zip(parts) {
             let Some(gradient) = gradient else { continue };
+            moments.steps += 1;
             let update = Update {
-                factors: Factors::new(&self.config, self.steps, rate, parameter.decays),
+                factors: Factors::new(&self.config, moments.steps, rate, parameter.decays),
                 gradient,
                 moments: Mutex::new(moments),
             };
@@ -117,7 +121,7 @@ struct Update<'a> {
     moments: Mutex<&'a mut Moments>,
 }
 
-/// Factors common to all parameters of a step.
+/// Factors of a parameter's step.
 #[derive(Clone, Copy)]
 struct Factors {
     beta1: f32,
@@ -170,7 +174,7 @@ impl InplaceOp1 for Update<'_> {
             return Err(candle_core::Error::Msg("a parameter is not contiguous".into()));
         };
         let mut moments = self.moments.lock().expect("no holder panics");
-        let Moments { mean, square } = &mut **moments;
+        let Moments { mean, square, .. } = &mut **moments;
         numbers[start..end]
             .par_chunks_mut(PIECE)
             .zip(self.gradient.par_chunks(PIECE))

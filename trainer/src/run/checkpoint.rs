@@ -19,6 +19,8 @@ use crate::policy::{Parameter, Policy};
 const STATE: &str = "training_state.json";
 const MOMENTS: &str = "optimiser.safetensors";
 const PREFIX: &str = "step-";
+/// The number of a parameter's steps, among its moments.
+const STEPS: &str = "steps";
 
 /// The folder of the models beside the policy, in a checkpoint and in a run.
 pub(super) const AUXILIARY: &str = "auxiliary";
@@ -119,11 +121,17 @@ pub(super) fn write(
 
 /// Writes the moments of an optimiser into a staged folder.
 fn write_moments(stage: &Stage, policy: &Policy, optimiser: &AdamW) -> Result<()> {
-    let parts = policy.parameters().iter().zip(&optimiser.moments);
-    let tensors = parts.flat_map(|(parameter, moments)| {
+    // Exact below 2^24, as PyTorch's are.
+    let steps: Vec<f32> = optimiser.moments.iter().map(|moments| moments.steps as f32).collect();
+    let parts = policy.parameters().iter().zip(&optimiser.moments).zip(steps.chunks_exact(1));
+    let tensors = parts.flat_map(|((parameter, moments), steps)| {
         let name = |what: &str| format!("{}.{what}", parameter.name);
         let n = moments.mean.len();
-        [(name("mean"), vec![n], &moments.mean[..]), (name("square"), vec![n], &moments.square[..])]
+        [
+            (name("mean"), vec![n], &moments.mean[..]),
+            (name("square"), vec![n], &moments.square[..]),
+            (name(STEPS), vec![1], steps),
+        ]
     });
     save::tensors(stage, MOMENTS, FloatType::F32, tensors)?;
     Ok(())
@@ -137,12 +145,24 @@ pub(super) fn restore_moments(folder: &Path, optimiser: &mut AdamW, policy: &Pol
     let wrong = |what: String| TrainError::Invalid(format!("{}: {what}", file.display()));
     let tensors = SafeTensors::deserialize(&bytes).map_err(|error| wrong(error.to_string()))?;
     for (parameter, moments) in policy.parameters().iter().zip(&mut optimiser.moments) {
+        let n = parameter.var.elem_count();
+        let read = |what: &str, n| read_moments(&tensors, parameter, what, n).map_err(&wrong);
         *moments = Moments {
-            mean: read_moments(&tensors, parameter, "mean").map_err(&wrong)?,
-            square: read_moments(&tensors, parameter, "square").map_err(&wrong)?,
+            mean: read("mean", n)?,
+            square: read("square", n)?,
+            steps: count(read(STEPS, 1)?[0]),
         };
     }
     Ok(())
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a number of steps, which was written as a float"
+)]
+fn count(steps: f32) -> u64 {
+    steps as u64
 }
 
 impl Checkpoint {
@@ -212,15 +232,18 @@ fn read_moments(
     tensors: &SafeTensors<'_>,
     parameter: &Parameter,
     what: &str,
+    want: usize,
 ) -> Result<Vec<f32>, String> {
     let name = format!("{}.{what}", parameter.name);
-    let tensor = tensors.tensor(&name).map_err(|error| format!("`{name}`: {error}"))?;
+    let tensor = tensors.tensor(&name).map_err(|error| match what {
+        STEPS => format!("`{name}` is missing: a version before this one made the checkpoint"),
+        _ => format!("`{name}`: {error}"),
+    })?;
     let numbers: Vec<f32> = tensor
         .data()
         .chunks_exact(4)
         .map(|bytes| f32::from_le_bytes(bytes.try_into().expect("four bytes")))
         .collect();
-    let want = parameter.var.elem_count();
     if numbers.len() == want {
         return Ok(numbers);
     }

@@ -507,3 +507,29 @@ fn rows_of_several_kinds_are_refused() {
     check("\"candidates\": [\"x\", \"y\"]", "come with `gold_rank`");
     check("\"candidates\": [\"x\", \"y\"], \"gold_rank\": [1, 1]", "ranked equal");
 }
+
+/// A judge with an adapter of its own, which nothing asks, does not change the policy by a bit, although one
+/// optimiser trains both.
+#[test]
+fn adapters_that_take_turns_do_not_change_each_other() {
+    let of = |rest: &str| {
+        let kind = "kind = \"policy_gradient\"\n";
+        let own = format!("{kind}adapter = \"player\"\njudge_adapter = \"judge\"\n");
+        let adapters = "\n[[policy.adapter]]\nname = \"player\"\nr = 4\n[[policy.adapter]]\n\
+                        name = \"judge\"\nr = 4\n";
+        let bench = Bench::of_the_task(&categories());
+        let mut run = bench.run(4, &(rest.replacen(kind, &own, 1) + adapters));
+        let judged = steps(&mut run, 4).iter().filter_map(|m| m.get("labels/items")).sum::<f64>();
+        (judged, weights(&run))
+    };
+    let with_judge = recycled("teach = \"labels\"\nupdate = \"own\"");
+    let without = with_judge.split("[method.spark").next().expect("a method");
+    let scorers = with_judge.find("\n[[scorer]]").map_or("", |at| &with_judge[at..]);
+    let without = format!("{without}{scorers}");
+    let ((judged, both), (_, alone)) = (of(&with_judge), of(&without));
+    assert!(judged > 0.0);
+    let changed = both.iter().zip(&alone).filter(|(both, alone)| both != alone).count();
+    assert!(changed > 0 && changed <= alone.len() / 2, "{changed} of {}", alone.len());
+    let half = alone.len() / 2;
+    assert!(both[..half] == alone[..half] || both[half..] == alone[half..], "one adapter is equal");
+}
