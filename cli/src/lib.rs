@@ -51,7 +51,7 @@ pub fn main(commit: &'static str) -> ExitCode {
     }
     if !matches!(command, Command::Serve(_)) {
         // A scorer that fails says why in the log. The server starts its own.
-        let filter = std::env::var("TRIBUNAL_LOG");
+        let filter = ::serve::config::log_filter();
         let filter = filter.as_deref().unwrap_or("warn,hub=info");
         if let Err(problem) = logs::init(filter, LogFormat::Text) {
             Cli::command()

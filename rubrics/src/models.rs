@@ -58,9 +58,6 @@ pub struct ServedAdapter {
     pub head_labels: Option<usize>,
 }
 
-/// The target of the log lines that have whole prompts, at the level `trace`.
-pub(crate) const PROMPTS: &str = "prompts";
-
 impl Served {
     /// The model called `name`, or its adapter called so; `None` if neither is.
     pub fn of(host: &Arc<Host>, name: &str) -> Option<Self> {
@@ -139,7 +136,7 @@ impl Served {
             let detail = format!("a prompt of {given} bytes; '{name}' reads at most {most}");
             return Err(Failure::refused("too_long", detail));
         }
-        tracing::trace!(target: PROMPTS, model = %self.name(), "{}", text.as_str());
+        tracing::trace!(target: crate::decide::PROMPTS, model = %self.name(), "{}", text.as_str());
         self.encode(text).map_err(|what| Failure::refused("prompt_not_rendered", what))
     }
 

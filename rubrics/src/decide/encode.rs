@@ -14,13 +14,14 @@ use serde_json::{Map, Value, json};
 use super::error::DecideError;
 use super::prompt;
 use super::question::DecisionInput;
-use crate::models::PROMPTS;
 
 /// The date in every prompt: an answer must not change with the calendar.
 const TODAY: LocalTime = LocalTime { year: 2026, month: 1, day: 1, hour: 0, minute: 0, second: 0 };
 /// Template switches that enable reasoning; false unless given. The answer is the first token after
 /// the prompt, so reasoning would leave no answer there.
 pub const REASONING_SWITCHES: [&str; 2] = ["enable_thinking", "thinking"];
+/// The target of log lines that have whole prompts, at the level `trace`.
+pub(crate) const PROMPTS: &str = "prompts";
 /// Marks around reasoning.
 const REASONING: (&str, &str) = ("<think>", "</think>");
 /// Text between prompt and label; the first variant that fits all labels of a question is used.

@@ -26,6 +26,7 @@ pub use error::{DecideError, FieldPath};
 pub use prompt::PROMPT_FORMAT;
 pub use question::{Alternative, DecisionInput, InputPart, MessageSource, Question, QuestionKind};
 
+pub(crate) use encode::PROMPTS;
 pub use encode::REASONING_SWITCHES;
 
 use encode::{Encoded, Encoder, Labels};

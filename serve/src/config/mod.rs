@@ -27,7 +27,7 @@ use rubrics::config::{Document, Problem, Section};
 use self::catalogue::Flags;
 use self::checks::{check_exposure, check_names, read_keys};
 use self::overrides::{apply, environment, standard_variable};
-pub use self::overrides::{hub_settings, user_cache};
+pub use self::overrides::{hub_settings, log_filter, user_cache};
 use self::settings::{SETTINGS, Setting, present_table};
 use crate::admit::AdmissionLimits;
 use crate::keys::Keys;

@@ -34,6 +34,12 @@ pub(super) fn standard_variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+/// The log filter of commands that have no flag for one.
+#[expect(clippy::disallowed_methods, reason = "this is the place that the rule names")]
+pub fn log_filter() -> Option<String> {
+    std::env::var("TRIBUNAL_LOG").ok()
+}
+
 /// The folder of compiled kernels where none is given, below the user's cache folder.
 pub fn user_cache() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|f| f.is_absolute());

@@ -9,6 +9,7 @@ use crate::error::{Result, TrainError};
 use crate::losses::{Loss, Stats};
 use crate::metrics::Metrics;
 use crate::policy::{Grad, Gradients, Packing, Policy, PolicySequence};
+use crate::rollout::no_scorer;
 
 /// The input of a method for one step.
 #[derive(Clone, Copy, Debug)]
@@ -100,14 +101,6 @@ impl RunNames<'_> {
             || self.declared.contains(&name)
             || self.remote.iter().any(|known| known == name);
         (!is_known).then(|| no_scorer(self.scorers, name))
-    }
-}
-
-/// The message about an unknown scorer, with similar names.
-pub(crate) fn no_scorer(scorers: &Registry, name: &str) -> String {
-    match &scorers.near(name)[..] {
-        [] => format!("there is no scorer '{name}'"),
-        near => format!("there is no scorer '{name}'; near are '{}'", near.join("', '")),
     }
 }
 

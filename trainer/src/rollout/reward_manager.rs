@@ -16,7 +16,6 @@ use super::remote::RemoteScorers;
 use super::right::{RightRule, RightVerdict, part};
 use crate::error::{Result, TrainError};
 use crate::item::{Group, JudgedStep, Rollout, TrainingItem};
-use crate::methods::context::no_scorer;
 
 /// Rewards rollouts by the scorers of a run.
 #[derive(Debug)]
@@ -468,6 +467,14 @@ pub fn failures<'a>(
         }
     }
     counts
+}
+
+/// The message about an unknown scorer, with similar names.
+pub(crate) fn no_scorer(scorers: &Registry, name: &str) -> String {
+    match &scorers.near(name)[..] {
+        [] => format!("there is no scorer '{name}'"),
+        near => format!("there is no scorer '{name}'; near are '{}'", near.join("', '")),
+    }
 }
 
 /// The name of a failure in logs.

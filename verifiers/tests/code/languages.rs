@@ -342,9 +342,10 @@ fn programs_in_bash_do_not_reach_their_worker() {
     }
 }
 
-/// Processes that hold little each and much together.
-const MANY: &str = "for i in $(seq 12); do head -c 90000000 /dev/zero | tail -c 90000000 > /dev/null & done\n\
-    wait; echo escaped";
+/// Processes that hold little each and much together: none writes before its reader has slept.
+const MANY: &str = "for i in $(seq 12); do\n\
+    head -c 90000000 /dev/zero | tail -c 90000000 | (sleep 3; cat > /dev/null) &\n\
+    done; wait; echo escaped";
 
 /// All rungs but the control group.
 const OTHERS: &[Rung] = &[Rung::Limits, Rung::Seccomp, Rung::Landlock, Rung::Namespaces];

@@ -166,8 +166,8 @@ fn answers_of_items() {
         &["verifier.scorer: no scorer 'maths' may be asked here; did you mean 'math'?"],
     );
     check(
-        &verifier("exact"),
-        &["'exact' may be asked here; the option `verifiers` names those that may: "],
+        &verifier("judgement"),
+        &["'judgement' may be asked here; the option `verifiers` names those that may: "],
     );
     let both =
         item("verifier = { scorer = 'math' }\ntiers = [{text='a',value=0},{text='b',value=1}]");
