@@ -9,7 +9,16 @@ use crate::error::{Result, TrainError};
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for RunFolder {
+    /// A process that another thread has forked and that has not begun its program yet holds every open file,
+    /// and with this one the lock, unless it is released.
+    fn drop(&mut self) {
+        // It is released with the file at the latest.
+        let _ = self.lock.unlock();
+    }
 }
 
 impl RunFolder {
@@ -33,7 +42,7 @@ impl RunFolder {
         match lock.try_lock() {
             Ok(()) => {
                 clear_partial(path).map_err(failed(path))?;
-                Ok(RunFolder { path: path.to_owned(), _lock: lock })
+                Ok(RunFolder { path: path.to_owned(), lock })
             }
             Err(TryLockError::WouldBlock) => {
                 Err(TrainError::Invalid(format!("another run is under way in {}", path.display())))
