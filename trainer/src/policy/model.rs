@@ -14,7 +14,7 @@ use safetensors::SafeTensors;
 use sha2::{Digest as _, Sha256};
 
 use super::batch::Micro;
-use super::workers::{LentWorker, Workers};
+use super::workers::{WorkerLender, Workers};
 use crate::error::{Result, TrainError};
 
 /// The file of a head beside the vocabulary in a checkpoint, which servers do not read.
@@ -122,9 +122,9 @@ impl Policy {
         })
     }
 
-    /// Leaves the core of one of its workers to another thread, if it has several.
-    pub fn lend_worker(&self) -> LentWorker {
-        self.workers.lend()
+    /// Lends the cores of its workers to other threads, if it has several.
+    pub fn worker_lender(&self) -> WorkerLender {
+        self.workers.lender()
     }
 
     /// Adds a head of one output beside the vocabulary, in training with the model: `score.weight` of

@@ -23,6 +23,19 @@ pub struct Workers {
     lent: Arc<AtomicUsize>,
 }
 
+/// Lends the cores of workers to other threads.
+#[derive(Clone, Debug)]
+pub struct WorkerLender(Arc<AtomicUsize>);
+
+impl WorkerLender {
+    /// Leaves the core of a worker to another thread, which would else have less than a core beside as
+    /// many workers as cores, and be waited for at the end.
+    pub fn lend(&self) -> LentWorker {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        LentWorker(self.0.clone())
+    }
+}
+
 /// The core of one worker, lent until this is dropped.
 #[derive(Debug)]
 pub struct LentWorker(Arc<AtomicUsize>);
@@ -57,11 +70,9 @@ impl Workers {
         self.pools.len().saturating_sub(self.lent.load(Ordering::Relaxed)).max(1)
     }
 
-    /// Leaves the core of a worker to another thread, which would else have less than a core beside as
-    /// many workers as cores, and be waited for at the end.
-    pub(super) fn lend(&self) -> LentWorker {
-        self.lent.fetch_add(1, Ordering::Relaxed);
-        LentWorker(self.lent.clone())
+    /// Lends the cores of these workers.
+    pub(super) fn lender(&self) -> WorkerLender {
+        WorkerLender(self.lent.clone())
     }
 
     /// Runs every item, the first on the first worker and so on; returns the results in the order
@@ -107,8 +118,8 @@ mod tests {
     #[test]
     fn lent_workers_come_back() {
         let workers = Workers::new(2).expect("threads");
-        let first = workers.lend();
-        let second = workers.lend();
+        let lender = workers.lender();
+        let (first, second) = (lender.lend(), lender.lend());
         assert_eq!(workers.count(), 1, "one is left");
         assert_eq!(workers.map(vec![3], |n: u32| n + 1), [4]);
         drop((first, second));

@@ -106,17 +106,13 @@ impl Asynchronous {
     /// Samples for later steps, beside what follows if the run has it so.
     fn begin(&mut self, round: &Round<'_>) -> Result<()> {
         let requests = self.requests(round, round.step.step)?;
-        let (responder, params) = (round.rollouts.responder.clone(), round.params);
+        let (responder, params) = (&round.rollouts.responder, round.params);
         if !self.section.overlap {
-            self.store(sample(&responder, requests, params)?);
+            self.store(sample(responder, requests, params)?);
             return Ok(());
         }
-        let lent = round.step.policy.lend_worker();
-        let beside = move || {
-            let samples = sample(&responder, requests, params);
-            drop(lent);
-            samples
-        };
+        let responder = responder.borrowing(round.step.policy.worker_lender());
+        let beside = move || sample(&responder, requests, params);
         let thread = std::thread::Builder::new().name("rollouts".to_owned()).spawn(beside);
         let refused = |error| TrainError::Engine(format!("no thread for rollouts: {error}"));
         self.running = Some(thread.map_err(refused)?);
