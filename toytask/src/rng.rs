@@ -52,6 +52,19 @@ impl StableRng {
         &among[self.below(among.len())]
     }
 
+    /// One of them, by weights of which one is above 0.
+    pub(super) fn weighted<T: Copy>(&mut self, among: &[(T, f64)]) -> T {
+        let mut left = self.share() * among.iter().map(|(_, weight)| weight).sum::<f64>();
+        for (item, weight) in among {
+            if left < *weight {
+                return *item;
+            }
+            left -= weight;
+        }
+        let usable = among.iter().rev().find(|(_, weight)| *weight > 0.0);
+        usable.expect("a weight is above 0").0
+    }
+
     /// A random order (Fisher and Yates).
     pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {

@@ -196,5 +196,11 @@ fn distinct<T: PartialEq>(
 
 /// Held-out chains.
 fn pool(difficulty: &Difficulty) -> ProblemSource<'_> {
-    ProblemSource { difficulty, countdown: 0.0, numbers: &(3..=3), held_out: true }
+    ProblemSource {
+        difficulty,
+        mistakes: &Slip::EVENLY,
+        countdown: 0.0,
+        numbers: &(3..=3),
+        held_out: true,
+    }
 }

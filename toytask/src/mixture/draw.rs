@@ -15,6 +15,8 @@ const MOST_DRAWS: usize = 400;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProblemSource<'a> {
     pub(crate) difficulty: &'a Difficulty,
+    /// Relative frequencies of mistakes in wrong solutions of chains.
+    pub(crate) mistakes: &'a [(Slip, f64)],
     pub(crate) countdown: f64,
     pub(crate) numbers: &'a RangeInclusive<usize>,
     /// Whether to draw only held-out problems, or only others.
@@ -65,11 +67,11 @@ impl ProblemSource<'_> {
         sample.expect("a problem is drawn with its solution")
     }
 
-    /// A solution with a mistake, uniform over the kinds of mistakes.
+    /// A solution with a mistake.
     pub(crate) fn wrong(&self, problem: &DrawnProblem, rng: &mut StableRng) -> DrawnSolution {
         loop {
             let slip = match problem {
-                DrawnProblem::Chain(_) => *rng.pick(&Slip::ALL),
+                DrawnProblem::Chain(_) => rng.weighted(self.mistakes),
                 DrawnProblem::Countdown(_) => Slip::Digit,
             };
             if let Some(sample) = self.sample(problem, Some(slip), rng) {

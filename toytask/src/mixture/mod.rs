@@ -14,7 +14,7 @@ use std::ops::RangeInclusive;
 use rubrics::Message;
 
 use super::format::Format;
-use super::make::Difficulty;
+use super::make::{Difficulty, Slip};
 use super::rng::StableRng;
 
 pub(super) use draw::{DrawnSolution, ProblemSource};
@@ -28,6 +28,8 @@ pub struct Mixture {
     pub weights: Vec<(Format, f64)>,
     /// Difficulty of chains.
     pub difficulty: Difficulty,
+    /// Relative frequencies of mistakes in wrong solutions of chains; unlisted ones have 0.
+    pub mistakes: Vec<(Slip, f64)>,
     /// Share of countdown problems in formats that support both.
     pub countdown: f64,
     /// Number of given numbers of a countdown problem.
@@ -41,6 +43,7 @@ impl Default for Mixture {
             seed: 0,
             weights: Format::ALL.map(|format| (format, usual_weight(format))).to_vec(),
             difficulty: Difficulty::default(),
+            mistakes: Slip::EVENLY.to_vec(),
             countdown: 0.0,
             numbers: 3..=4,
         }
@@ -95,7 +98,7 @@ impl Mixture {
     /// If no weight is above 0, or a length is 0: a mixture is checked when it is read.
     pub fn row(&self, index: u64) -> TaskRow {
         let mut rng = StableRng::new(self.seed, "mixture", &[index]);
-        let format = self.format(&mut rng);
+        let format = rng.weighted(&self.weights);
         rows::row(format, &self.pool(), &mut rng)
     }
 
@@ -113,12 +116,23 @@ impl Mixture {
     /// # Errors
     /// The fault.
     pub fn check(&self) -> Result<(), String> {
-        let weights = || self.weights.iter().map(|(_, weight)| *weight);
-        if weights().any(|weight| !weight.is_finite() || weight < 0.0) {
-            return Err("a weight of a format is negative or not finite".to_owned());
+        let formats: Vec<f64> = self.weights.iter().map(|(_, weight)| *weight).collect();
+        let mistakes: Vec<f64> = self.mistakes.iter().map(|(_, weight)| *weight).collect();
+        for (weights, of) in [(&formats, "format"), (&mistakes, "mistake")] {
+            if weights.iter().any(|weight| !weight.is_finite() || *weight < 0.0) {
+                return Err(format!("a weight of a {of} is negative or not finite"));
+            }
         }
-        if weights().sum::<f64>() <= 0.0 {
+        if formats.iter().sum::<f64>() <= 0.0 {
             return Err("no format has a weight above 0".to_owned());
+        }
+        let always = self.mistakes.iter().filter(|(slip, _)| slip.is_always_possible());
+        if always.map(|(_, weight)| weight).sum::<f64>() <= 0.0 {
+            return Err(
+                "no mistake that every chain can have has a weight above 0: digit, value, \
+                        operand, operation or answer"
+                    .to_owned(),
+            );
         }
         self.difficulty.check()?;
         if !(0.0..=1.0).contains(&self.countdown) {
@@ -133,22 +147,10 @@ impl Mixture {
     fn pool(&self) -> ProblemSource<'_> {
         ProblemSource {
             difficulty: &self.difficulty,
+            mistakes: &self.mistakes,
             countdown: self.countdown,
             numbers: &self.numbers,
             held_out: false,
         }
-    }
-
-    fn format(&self, rng: &mut StableRng) -> Format {
-        let total: f64 = self.weights.iter().map(|(_, weight)| weight).sum();
-        let mut left = rng.share() * total;
-        for (format, weight) in &self.weights {
-            if left < *weight {
-                return *format;
-            }
-            left -= weight;
-        }
-        let usable = self.weights.iter().rev().find(|(_, weight)| *weight > 0.0);
-        usable.expect("a weight is above 0").0
     }
 }

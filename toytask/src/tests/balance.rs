@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::check;
 use crate::holdout;
-use crate::make::Difficulty;
+use crate::make::{Difficulty, Slip};
 use crate::mixture::{Mixture, TaskRow, TrainingTarget};
 use crate::principles::Principle;
 use crate::{Format, sets};
@@ -179,6 +179,30 @@ fn invalid_mixture_is_refused() {
     check(|it| it.difficulty.addends = 0..=9, "addends");
     check(|it| it.difficulty.multipliers = 1..=9, "multipliers");
     check(|it| it.numbers = 1..=3, "countdown");
+    check(|it| it.mistakes[0].1 = -1.0, "a mistake is negative");
+    check(|it| it.mistakes.clear(), "no mistake");
+    check(|it| it.mistakes = vec![(Slip::Early, 1.0), (Slip::Value, 0.0)], "no mistake");
+}
+
+/// Half of the solutions are wrong, whatever their mistakes are.
+#[test]
+fn mistakes_have_their_weights() {
+    let mistakes = vec![(Slip::Answer, 3.0), (Slip::Early, 0.0), (Slip::Value, 1.0)];
+    let mixture = Mixture { mistakes, ..Mixture::default() };
+    assert_eq!(mixture.check(), Ok(()));
+    let rows: Vec<TaskRow> = (0..ROWS).map(|at| mixture.row_of(Format::Process, at)).collect();
+    let wrong = |row: &TaskRow| match &row.target {
+        TrainingTarget::Steps(steps) => steps.iter().position(|is_right| !is_right),
+        TrainingTarget::Reply(_) | TrainingTarget::Ending(_) => None,
+    };
+    let last = |row: &TaskRow| match &row.target {
+        TrainingTarget::Steps(steps) => wrong(row) == Some(steps.len() - 1),
+        TrainingTarget::Reply(_) | TrainingTarget::Ending(_) => false,
+    };
+    let all: Vec<&TaskRow> = rows.iter().collect();
+    is_about(share(&all, |row| wrong(row).is_some()), 0.5, 0.05);
+    let slipped: Vec<&TaskRow> = rows.iter().filter(|row| wrong(row).is_some()).collect();
+    is_about(share(&slipped, last), 0.75, 0.05);
 }
 
 #[test]

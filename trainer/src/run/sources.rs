@@ -7,7 +7,7 @@ use std::sync::Arc;
 use engine::Tokenizer;
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
-use toytask::make::Difficulty;
+use toytask::make::{Difficulty, Slip};
 use toytask::{Encoder, Format, Mixture, TrainingTarget, check, sets};
 
 use crate::data::{
@@ -55,6 +55,9 @@ pub struct MixtureSource {
     /// Weight of each format, 0 if not listed; `None` takes the default weights.
     #[serde(default)]
     pub formats: Option<BTreeMap<String, f64>>,
+    /// Weight of each mistake in wrong solutions, 0 if not listed; `None` takes all alike.
+    #[serde(default)]
+    pub mistakes: Option<BTreeMap<String, f64>>,
 }
 
 /// `kind = "chains"`.
@@ -181,10 +184,10 @@ impl MixtureSource {
             ..Mixture::default()
         };
         if let Some(formats) = &self.formats {
-            mixture.weights = formats
-                .iter()
-                .map(|(name, weight)| Ok((format(name)?, *weight)))
-                .collect::<Result<_>>()?;
+            mixture.weights = weights("format", formats, &Format::ALL, Format::name)?;
+        }
+        if let Some(mistakes) = &self.mistakes {
+            mixture.mistakes = weights("mistake", mistakes, &Slip::ALL, Slip::name)?;
         }
         let checked = mixture.check();
         checked.map_err(|what| TrainError::Invalid(format!("data: {what}")))?;
@@ -192,12 +195,22 @@ impl MixtureSource {
     }
 }
 
-fn format(name: &str) -> Result<Format> {
-    let found = Format::ALL.into_iter().find(|format| format.name() == name);
-    found.ok_or_else(|| {
-        let names = Format::ALL.map(Format::name).join(", ");
-        TrainError::Invalid(format!("data: there is no format '{name}'; there are {names}"))
-    })
+/// The weights of a table by names.
+fn weights<T: Copy>(
+    of: &str,
+    table: &BTreeMap<String, f64>,
+    all: &[T],
+    name_of: fn(T) -> &'static str,
+) -> Result<Vec<(T, f64)>> {
+    let weight = |(name, weight): (&String, &f64)| {
+        let found = all.iter().find(|one| name_of(**one) == name);
+        found.map(|one| (*one, *weight)).ok_or_else(|| {
+            let names: Vec<&str> = all.iter().map(|one| name_of(*one)).collect();
+            let names = names.join(", ");
+            TrainError::Invalid(format!("data: there is no {of} '{name}'; there are {names}"))
+        })
+    };
+    table.iter().map(weight).collect()
 }
 
 /// Difficulty of chains by the keys of a run file.
@@ -265,5 +278,32 @@ impl ChainSource {
             _ => Err(TrainError::Invalid("a problem is one message".to_owned())),
         })
         .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_names_of_a_mixture_are_refused() {
+        let check = |keys: &str, expected: &str| {
+            let source: MixtureSource = toml::from_str(keys).expect(keys);
+            let error = source.mixture().expect_err(keys).to_string();
+            assert!(error.contains(expected), "{error}");
+        };
+        check("formats = { plaier = 1.0 }", "no format 'plaier'; there are player, ");
+        check("mistakes = { valve = 1.0 }", "no mistake 'valve'; there are digit, value, ");
+        check("mistakes = { early = 1.0 }", "no mistake that every chain can have");
+        check("mistakes = { digit = nan }", "negative or not finite");
+    }
+
+    #[test]
+    fn weights_of_a_mixture_are_those_of_the_file() {
+        let keys = "formats = { process = 2.0, player = 1.0 }\nmistakes = { value = 3.0 }";
+        let source: MixtureSource = toml::from_str(keys).expect(keys);
+        let mixture = source.mixture().expect("a mixture");
+        assert_eq!(mixture.weights, [(Format::Player, 1.0), (Format::Process, 2.0)]);
+        assert_eq!(mixture.mistakes, [(Slip::Value, 3.0)]);
     }
 }
