@@ -145,8 +145,14 @@ def write(path, rows):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
+def claims(solution, target):
+    """Whether it ends with the target, rightly or not."""
+    return list(parse(solution))[-1][3] == target
+
+
 def write_start(folder, solve=6000, judge=16000, seed=77):
-    """Supervised rows of the start: solutions, and verdicts on right and wrong ones."""
+    """Supervised rows of the start: solutions, and verdicts on right and wrong ones. Two thirds of the wrong ones end with the target,
+    so that the judge learns to check lines and numbers, and less well whether a solution reaches what was asked."""
     rng = random.Random(seed)
     found = problems(1, max(solve, judge), False)
     solved = [{"prompt": prompt, "completion": rng.choice(right)} for prompt, _, _, right in found[:solve]]
@@ -154,7 +160,10 @@ def write_start(folder, solve=6000, judge=16000, seed=77):
     rows = []
     for prompt, numbers, target, right in found[:judge]:
         is_right = rng.random() < 0.5
-        answer = rng.choice(right) if is_right else wrong(rng, numbers, target, right)
+        ends_anywhere = rng.random() < 1 / 3
+        answer = rng.choice(right)
+        while not is_right and (answer in right or not (ends_anywhere or claims(answer, target))):
+            answer = wrong(rng, numbers, target, right)
         turns = [("user", prompt), ("assistant", answer), ("context", ""), ("pointwise", "")]
         messages = [{"role": role, "content": content} for role, content in turns]
         rows.append({"prompt": messages, "completion": "Yes" if is_right else "No"})

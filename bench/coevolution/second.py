@@ -177,10 +177,10 @@ LOGGED = [
 ]
 
 
-def start(options):
+def start(options, write_rows):
     folder = options.folder
     folder.mkdir(parents=True, exist_ok=True)
-    countdown.write_start(folder)
+    write_rows(folder)
     (folder / "start.toml").write_text(START)
     subprocess.run([options.tribunal, "train", str(folder / "start.toml")], check=True)
 
@@ -245,11 +245,11 @@ def run_file(options, name, seed):
     )
 
 
-def run(options, name, seed):
+def run(options, run_file, logged, name, seed):
     place = options.folder / f"{name}-{seed}"
     done = place / "result.json"
     if done.exists():
-        return json.loads(done.read_text())
+        return
     # What a run that was stopped left.
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
@@ -261,14 +261,13 @@ def run(options, name, seed):
         ended = subprocess.run(command, stdout=log, stderr=log, env=arms.one_thread(), check=False)
     if ended.returncode != 0:
         print(f"{name}-{seed} failed: see {place / 'log'}", flush=True)
-        return None
+        return
     metrics = [json.loads(line) for line in open(place / "metrics.jsonl")]
     evaluations = [json.loads(line) for line in open(place / "evaluations.jsonl")]
-    logged = {key: [line.get(key) for line in metrics] for key in LOGGED}
+    logged = {key: [line.get(key) for line in metrics] for key in logged}
     result = dict(arm=name, seed=seed, seconds=time.time() - begin, evaluations=evaluations, logged=logged)
     done.write_text(json.dumps(result))
     print(f"{name}-{seed}: {result['seconds']:.0f} s, pass@1 {evaluations[-1]['pass@1']:.3f}", flush=True)
-    return result
 
 
 def numbers(text):
@@ -276,14 +275,24 @@ def numbers(text):
     return range(int(first), int(last or first) + 1)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def run_all(options, run_file, logged):
+    # Seed by seed, so that what is there after an interruption is whole.
+    jobs = [(name, seed) for seed in options.seeds for name in options.arms.split(",")]
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(lambda job: run(options, run_file, logged, *job), jobs))
+    results = sorted(options.folder.glob("*/result.json"))
+    with open(options.folder / "results.jsonl", "w") as out:
+        out.writelines(path.read_text() + "\n" for path in results)
+
+
+def parser(description, arms):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=["start", "run"])
     parser.add_argument("tribunal")
     parser.add_argument("folder", type=lambda path: pathlib.Path(path).resolve())
     parser.add_argument("--seeds", type=numbers, default="11-20")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--arms", default=",".join(ARMS))
+    parser.add_argument("--arms", default=",".join(arms))
     parser.add_argument("--steps", type=int, default=240)
     parser.add_argument("--every", type=int, default=60, help="steps between evaluations")
     parser.add_argument("--rate", default="1e-3")
@@ -294,17 +303,16 @@ def main():
     parser.add_argument("--labelled", type=int, default=64)
     parser.add_argument("--gate", type=int, default=32)
     parser.add_argument("--unlabelled", type=int, default=2000)
-    options = parser.parse_args()
+    return parser
+
+
+def main():
+    options = parser(__doc__, ARMS).parse_args()
     if options.command == "start":
-        return start(options)
+        return start(options, countdown.write_start)
     for seed in options.seeds:
         rows(options, seed)
-    # Seed by seed, so that what is there after an interruption is whole.
-    jobs = [(name, seed) for seed in options.seeds for name in options.arms.split(",")]
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        results = list(pool.map(lambda job: run(options, *job), jobs))
-    with open(options.folder / "results.jsonl", "w") as out:
-        out.writelines(json.dumps(result) + "\n" for result in results if result)
+    run_all(options, run_file, LOGGED)
 
 
 if __name__ == "__main__":

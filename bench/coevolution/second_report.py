@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Tables of what second.py measured.
+"""Tables of what second.py or urpo.py measured.
 
-    python3 bench/coevolution/second_report.py FOLDER
+    python3 bench/coevolution/second_report.py FOLDER [--seeds 11-20]
 
 Prints Markdown: means over seeds with bootstrap intervals as report.py's, what an arm is beyond C, the two tests in their fixed
 order (E less C, then E less D: exact sign-flip permutation tests over paired seeds, two-sided), and the gates. Needs nothing but
@@ -14,18 +14,21 @@ import json
 import pathlib
 
 import report
+import second
 
-ARMS = ["A", "B", "C", "C2", "D", "E", "Eg", "Ec", "H"]
+ARMS = ["A", "B", "C", "C2", "D", "E", "Eg", "Ec", "H", "R", "U", "Us"]
 
 
-def read(folder):
+def read(folder, seeds):
     """arm -> seed -> result, with the figures of a run's last 60 steps."""
     found = {}
     for line in (folder / "results.jsonl").read_text().splitlines():
         result = json.loads(line)
+        if result["seed"] not in seeds:
+            continue
         logged = result["logged"]
-        late = lambda key: report.mean(logged[key][-60:])
-        first = lambda key: next((value for value in logged[key] if value is not None), None)
+        late = lambda key: report.mean(logged.get(key, [])[-60:])
+        first = lambda key: next((value for value in logged.get(key, []) if value is not None), None)
         result.update(
             final=result["evaluations"][-1],
             judge=late("trust/within_problems"),
@@ -33,6 +36,9 @@ def read(folder):
             bound_before=first("trust/lower_bound"),
             weight=late("trust/weight"),
             gap=late("self_reward_gap"),
+            ranking=late("referee/held_out_accuracy"),
+            ranking_before=first("referee/held_out_accuracy"),
+            length=late("open/length_correlation"),
             entropy=late("entropy"),
             tokens=sum(value or 0 for value in logged["rollout/tokens"]),
             exact=max(value or 0.0 for value in logged["max_abs_dlogp"]),
@@ -56,7 +62,7 @@ def paired(results, one, other, key="pass@1"):
 
 def tests(results):
     rows = []
-    for one, other in [("E", "C"), ("E", "D"), ("D", "C"), ("B", "C"), ("C2", "C"), ("H", "C")]:
+    for one, other in [("E", "C"), ("E", "D"), ("D", "C"), ("B", "C"), ("C2", "C"), ("H", "C"), ("U", "C"), ("U", "R"), ("R", "C"), ("Us", "C")]:
         differences = paired(results, one, other)
         if differences:
             found = (report.mean(differences), report.interval(report.mean, differences))
@@ -67,7 +73,9 @@ def tests(results):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
-    results = read(parser.parse_args().folder)
+    parser.add_argument("--seeds", type=second.numbers, default="11-20")
+    options = parser.parse_args()
+    results = read(options.folder, options.seeds)
     arms = [arm for arm in ARMS if arm in results]
     policy = ["greedy", "pass@1", "pass@8"]
     rows = [
@@ -84,10 +92,15 @@ def main():
         "in the last 60 steps": "judge",
         "weight then": "weight",
         "self-given less true reward": "gap",
+        "pairs ranked rightly, at the start": "ranking_before",
+        "in the last steps": "ranking",
+        "length with self-given reward": "length",
         "entropy": "entropy",
     }
-    rows = [[arm] + [report.cell(report.measured(results, arm, key)) for key in judge.values()] for arm in arms]
-    print(report.table(["arm", *judge], rows))
+    found = {name: [report.measured(results, arm, key) for arm in arms] for name, key in judge.items()}
+    found = {name: cells for name, cells in found.items() if any(cells)}
+    rows = [[arm] + [report.cell(cells[at]) for cells in found.values()] for at, arm in enumerate(arms)]
+    print(report.table(["arm", *found], rows))
     rows = []
     for arm in arms:
         seconds, tokens = (report.measured(results, arm, key)[0] for key in ("seconds", "tokens"))
