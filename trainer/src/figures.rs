@@ -23,12 +23,6 @@ pub fn pass_at_k(samples: usize, right: usize, k: usize) -> Option<f64> {
     Some(1.0 - missed.product::<f64>())
 }
 
-/// The mean of pass@k over problems, given as (samples, right ones).
-pub fn mean_pass_at_k(problems: &[(usize, usize)], k: usize) -> Option<f64> {
-    let each = problems.iter().map(|(n, c)| pass_at_k(*n, *c, k));
-    mean(&each.collect::<Option<Vec<f64>>>()?)
-}
-
 /// The mean of the shares of right and of wrong answers that were recognised at a threshold of one
 /// half; exactly one half counts as right. `None` unless there are both.
 pub fn balanced_accuracy(predictions: &[Prediction]) -> Option<f64> {
@@ -124,12 +118,6 @@ pub fn first_error(cases: &[(Option<usize>, Option<usize>)]) -> Option<FirstErro
     Some(FirstError { erroneous, correct, f1 })
 }
 
-/// The share of a gap that was closed: 0 at `begin`, 1 at `best`. `None` if there is no gap.
-pub fn gap_closed(found: f64, begin: f64, best: f64) -> Option<f64> {
-    let share = (found - begin) / (best - begin);
-    share.is_finite().then_some(share)
-}
-
 /// The first step whose probability of being right is below one half.
 pub fn first_below_half(steps: &[f64]) -> Option<usize> {
     steps.iter().position(|probability| *probability < 0.5)
@@ -158,9 +146,6 @@ mod tests {
         for (n, c, k) in [(2, 1, 3), (2, 1, 0), (2, 3, 1)] {
             assert_eq!(pass_at_k(n, c, k), None);
         }
-        near(mean_pass_at_k(&[(8, 2), (5, 3)], 1), f64::midpoint(0.25, 0.6));
-        assert_eq!(mean_pass_at_k(&[(8, 2), (1, 1)], 2), None);
-        assert_eq!(mean_pass_at_k(&[], 1), None);
     }
 
     fn predictions(of: &[(f64, bool)]) -> Vec<Prediction> {
@@ -231,12 +216,5 @@ mod tests {
         assert_eq!(first_error(&cases[..4]), None);
         assert_eq!(first_below_half(&[0.9, 0.5, 0.49, 0.1]), Some(2));
         assert_eq!(first_below_half(&[0.9]), None);
-    }
-
-    #[test]
-    fn closed_share_of_a_gap() {
-        near(gap_closed(0.6, 0.4, 0.8), 0.5);
-        near(gap_closed(0.3, 0.4, 0.8), -0.25);
-        assert_eq!(gap_closed(0.4, 0.4, 0.4), None);
     }
 }

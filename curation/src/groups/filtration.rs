@@ -98,20 +98,3 @@ fn drawn(members: &[GroupMember<'_>], n: usize, seed: u64) -> Vec<usize> {
     keyed.truncate(n);
     keyed.into_iter().map(|(_, index)| index).collect()
 }
-
-/// R², the share of the variance of true scores that a line through the rewards explains: by this,
-/// measured on filtered responses, the authors choose the filter. `None` for fewer than two pairs,
-/// or where one side does not vary.
-pub fn determination(pairs: &[(f64, f64)]) -> Option<f64> {
-    #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53 pairs")]
-    let n = pairs.len() as f64;
-    let mean_reward = pairs.iter().map(|(reward, _)| reward).sum::<f64>() / n;
-    let mean_truth = pairs.iter().map(|(_, truth)| truth).sum::<f64>() / n;
-    let sum = |product: fn(f64, f64) -> f64| -> f64 {
-        let terms = pairs.iter();
-        terms.map(|(reward, truth)| product(reward - mean_reward, truth - mean_truth)).sum()
-    };
-    let (both, rewards, truths) = (sum(|r, t| r * t), sum(|r, _| r * r), sum(|_, t| t * t));
-    let r_squared = both * both / (rewards * truths);
-    (pairs.len() > 1 && r_squared.is_finite()).then_some(r_squared)
-}

@@ -13,7 +13,7 @@ mod tests;
 mod vote;
 
 pub use choice::{best, best_of, worst};
-pub use filtration::{Filtration, determination, keep, weights};
+pub use filtration::{Filtration, keep, weights};
 pub use pairs::{
     BothOrders, NoPair, OrderAgreement, PairRule, PreferenceRow, ScoredPair, best_worst,
     both_orders,

@@ -288,22 +288,6 @@ fn reweighting_draws_in_proportion_to_squares() {
     }
 }
 
-#[test]
-fn determination_is_that_of_a_line() {
-    // Means 2 and 2; sums of products 3, of squares 2 and 6: 9 / 12.
-    let pairs = [(1.0, 1.0), (2.0, 1.0), (3.0, 4.0)];
-    let found = determination(&pairs).expect("both sides vary");
-    assert!((found - 0.75).abs() < 1e-12, "{found}");
-    for pairs in [
-        &[][..],
-        &[(1.0, 1.0)][..],
-        &[(1.0, 1.0), (1.0, 2.0)][..],
-        &[(1.0, 1.0), (2.0, f64::NAN)][..],
-    ] {
-        assert_eq!(determination(pairs), None, "{pairs:?}");
-    }
-}
-
 /// Scores from few values, so that they tie.
 fn groups() -> impl Strategy<Value = Vec<Option<f64>>> {
     let score = prop_oneof![Just(None), (-2_i8..3).prop_map(|s| Some(f64::from(s)))];

@@ -19,15 +19,6 @@ pub fn mean(rewards: &[f64]) -> Result<f64, CombineError> {
     super::spread::finite_mean(rewards)
 }
 
-/// Returns the smallest reward of any member: worst-case optimisation (WCO).
-///
-/// # Errors
-/// No member, or a number that is not finite.
-pub fn worst_case(rewards: &[f64]) -> Result<f64, CombineError> {
-    some_finite("reward", rewards)?;
-    Ok(rewards.iter().copied().fold(f64::INFINITY, f64::min))
-}
-
 /// Returns the mean less `lambda` times the variance between members: uncertainty-weighted
 /// optimisation (UWO).
 ///

@@ -10,7 +10,7 @@
 //! |---|---|---|
 //! | [`steps`] | step scores to one number, first error, share of right steps | `ProcessBench`; `StepORLM` (2509.22558) |
 //! | [`shaping`] | Clip, Delta | On Designing Effective RL Reward at Training Time for LLM Reasoning (2410.15115) |
-//! | [`ensemble`] | mean, WCO, UWO, standardisation | Reward Model Ensembles Help Mitigate Overoptimization (2310.02743) |
+//! | [`ensemble`] | mean, UWO, standardisation | Reward Model Ensembles Help Mitigate Overoptimization (2310.02743) |
 //! | [`gate`] | gated reward accumulation | G-RA (2508.10548) |
 //! | [`renorm`] | hybrid reward normalisation | PPR (2509.25598) |
 //! | [`product`] | format, accuracy and consistency | R1-Reward (2505.02835) |
@@ -20,7 +20,6 @@
 //! | [`preference`] | both orders of a pair | Pairwise-RL (2504.04950) |
 //! | [`grade`] | expected grade | plug-and-play judge (2506.05748) |
 //! | [`tournament`] | mean probability of winning a pair | ours |
-//! | [`sentences`] | sentence rewards | TRM (2509.25409) |
 //! | [`selection`] | best of many, weighted votes | MARS-SQL (2511.01008); Is PRM Necessary? (2505.11227) |
 
 pub mod critique;
@@ -32,7 +31,6 @@ pub mod preference;
 pub mod product;
 pub mod renorm;
 pub mod selection;
-pub mod sentences;
 pub mod shaping;
 pub mod steps;
 pub mod thoughts;

@@ -3,19 +3,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use super::numbers::{CombineError, equally_many, not_negative, result, shares, some_finite};
-use super::spread::finite_mean;
-
-/// Scores a trajectory by the mean of P(Yes) over the samples of a judge, as in MARS-SQL
-/// (2511.01008).
-///
-/// # Errors
-/// No sample, or a probability outside [0, 1].
-pub fn mean_yes(probabilities: &[f64]) -> Result<f64, CombineError> {
-    some_finite("probability", probabilities)?;
-    shares("probability", probabilities)?;
-    finite_mean(probabilities)
-}
+use super::numbers::{CombineError, equally_many, not_negative, result, some_finite};
 
 /// Returns the index of the largest score, the first of equal ones.
 ///

@@ -1,4 +1,4 @@
-//! Balance of judge data: balanced labels, and no more judge data than the policy's.
+//! Balance of the labels of judge data.
 //!
 //! Rollouts drift to mostly right. A judge whose verdict is always yes would then seem to improve,
 //! so labels are balanced within each batch and judges are measured by balanced accuracy.
@@ -6,7 +6,6 @@
 use rand::Rng;
 
 use super::draws::subset;
-use crate::error::{Result, TrainError};
 
 /// The labels to keep for equal numbers of both: all of the rarer one and a uniform sample of the
 /// other, in ascending order.
@@ -25,25 +24,6 @@ pub fn balance_labels(labels: &[bool], rng: &mut impl Rng) -> Vec<usize> {
     }
     kept.sort_unstable();
     kept
-}
-
-/// The number of the first `judge` groups, given by their tokens, that fit beside `player` tokens
-/// within a `share` of all tokens. 0.5 is the project's rule.
-///
-/// # Errors
-/// A share that is not in [0, 1].
-pub fn within_share(player: u64, judge: &[u64], share: f64) -> Result<usize> {
-    if !(0.0..=1.0).contains(&share) {
-        return Err(TrainError::Invalid(format!(
-            "a share of judge tokens is between 0 and 1, not {share}"
-        )));
-    }
-    let mut sum = 0_u64;
-    let fits = judge.iter().take_while(|tokens| {
-        sum = sum.saturating_add(**tokens);
-        sum as f64 <= share * (sum as f64 + player as f64)
-    });
-    Ok(fits.count())
 }
 
 /// Pearson's correlation of two measures, such as the length and the self-given score of answers:
@@ -97,25 +77,6 @@ mod tests {
     }
 
     #[test]
-    fn judge_tokens_are_at_most_a_share() {
-        let check = |player, judge: &[u64], share, expected| {
-            let kept = within_share(player, judge, share).expect("valid");
-            assert_eq!(kept, expected, "{player} {judge:?} {share}");
-        };
-        check(100, &[50, 50, 1], 0.5, 2);
-        check(100, &[101, 1], 0.5, 0);
-        check(100, &[20, 5, 1], 0.2, 2);
-        check(0, &[1], 0.5, 0);
-        check(0, &[1], 1.0, 1);
-        check(100, &[1], 0.0, 0);
-        check(100, &[0, 0], 0.0, 2);
-        check(1, &[u64::MAX, u64::MAX], 1.0, 2);
-        for share in [-0.1, 1.1, f64::NAN] {
-            assert!(within_share(1, &[1], share).is_err(), "{share}");
-        }
-    }
-
-    #[test]
     fn lengths_and_scores_correlate() {
         let check = |xs: &[f64], ys: &[f64], expected: Option<f64>| {
             let found = correlation(xs, ys);
@@ -135,17 +96,5 @@ mod tests {
         check(&[1.0], &[1.0], None);
         check(&[1.0, f64::NAN], &[1.0, 2.0], None);
         check(&[1.0, 2.0], &[1.0], None);
-    }
-
-    proptest! {
-        #[test]
-        fn judge_share_is_never_exceeded(player in 0_u64..1000, judge in prop::collection::vec(0_u64..300, 0..12)) {
-            let kept = within_share(player, &judge, 0.5).expect("valid");
-            let taken: u64 = judge[..kept].iter().sum();
-            prop_assert!(taken <= player);
-            if let Some(next) = judge.get(kept) {
-                prop_assert!(taken + next > player);
-            }
-        }
     }
 }

@@ -3,14 +3,13 @@
 use crate::combine::CombineError;
 use crate::combine::Variance::{Population, Unbiased};
 use crate::combine::critique::{Weights, step_rewards, token_advantages};
-use crate::combine::ensemble::{Standard, mean, uncertainty_weighted, worst_case};
+use crate::combine::ensemble::{Standard, mean, uncertainty_weighted};
 use crate::combine::gate::gated;
 use crate::combine::group::{Normalisation, SPARK, advantages, pass_rate};
 use crate::combine::preference::preference;
 use crate::combine::product::{answer_text, r1_reward};
 use crate::combine::renorm::{OutcomeAt, renorm};
-use crate::combine::selection::{best, mean_yes, weighted_vote};
-use crate::combine::sentences::{SentenceVerdict, SentenceWeights, sentence_reward};
+use crate::combine::selection::{best, weighted_vote};
 use crate::combine::shaping::{Ending, Shaping, shape};
 use crate::combine::steps::{Aggregation, aggregate, first_error, share_right, sum_of_logits};
 use crate::combine::thoughts::{ThoughtLabel, advantage, capability};
@@ -42,13 +41,11 @@ fn all_with(values: &[f64]) -> Vec<Result<(), String>> {
         message_of(sum_of_logits(values)),
         message_of(first_error(values, 0.5)),
         message_of(mean(values)),
-        message_of(worst_case(values)),
         message_of(uncertainty_weighted(values, 0.1, Population)),
         message_of(Standard::of(values, Population)),
         message_of(gated(values, &gates)),
         message_of(renorm(values, 0.5, OutcomeAt::EveryStep)),
         message_of(pass_rate(values, 0.5)),
-        message_of(mean_yes(values)),
         message_of(best(values)),
         message_of(step_rewards(true, values, Weights::default())),
         message_of(token_advantages(&[values.to_vec()], SPARK)),
@@ -109,12 +106,10 @@ fn empty_lists_are_errors() {
     }
     check(message_of(share_right(&[])), "at least 1");
     check(message_of(mean(&[])), "at least 1");
-    check(message_of(worst_case(&[])), "at least 1");
     check(message_of(uncertainty_weighted(&[], 0.1, Population)), "at least 1");
     check(message_of(uncertainty_weighted(&[1.0], 0.1, Unbiased)), "at least 2");
     check(message_of(Standard::of(&[1.0], Population)), "at least 2");
     check(message_of(renorm(&[], 0.5, OutcomeAt::LastStep)), "at least 1");
-    check(message_of(mean_yes(&[])), "at least 1");
     check(message_of(best(&[])), "at least 1");
     check(message_of(pass_rate(&[], 0.5)), "at least 1");
 }
@@ -141,7 +136,6 @@ fn out_of_range_input_is_refused() {
     check(message_of(capability(0.0, 0.5)), "alpha 0 is not above 0");
     check(message_of(capability(0.5, 1.5)), "accuracy of the group");
     check(message_of(preference(1.5, 0.5)), "from 0 to 1");
-    check(message_of(mean_yes(&[0.5, 1.1])), "probability 1");
     check(message_of(uncertainty_weighted(&[0.5], -0.1, Population)), "lambda");
     check(message_of(Standard::new(0.0, 0.0)), "above 0");
     check(message_of(Standard::of(&[0.1; 10], Population)), "above 0");
@@ -150,11 +144,6 @@ fn out_of_range_input_is_refused() {
     check(message_of(step_rewards(true, &[1.0], negative)), "weight 1");
     let epsilon = Normalisation::Grpo { variance: Population, epsilon: -1.0 };
     check(message_of(advantages(&[0.0, 1.0], epsilon)), "epsilon");
-    let verdict =
-        SentenceVerdict { faithfulness_right: true, correctness_right: true, is_incorrect: false };
-    let weights = |alpha, detection_bonus| SentenceWeights { alpha, detection_bonus };
-    check(message_of(sentence_reward(verdict, weights(1.5, 0.0))), "alpha");
-    check(message_of(sentence_reward(verdict, weights(0.5, f64::NAN))), "bonus");
 }
 
 #[test]

@@ -121,11 +121,11 @@ pub fn self_rewards(replies: &[(&Call, &str)], answers: usize, config: &RankJudg
     Open::Rewards(rewards)
 }
 
-/// The correlation of an answer's length in tokens with its self-given reward, over groups: the
-/// rank judge must not reward length. `None` if it is undefined.
-pub fn length_correlation(groups: &[(&Group, &[f64])]) -> Option<f64> {
-    let lengths = groups.iter().flat_map(|(group, _)| &group.rollouts);
-    let lengths: Vec<f64> = lengths.map(|r| r.tokens.len() as f64).collect();
-    let rewards = groups.iter().flat_map(|(_, rewards)| rewards.iter());
-    balance::correlation(&lengths, &rewards.copied().collect::<Vec<_>>())
+/// The correlation of a response's length in tokens with its reward, over groups: the rank judge must
+/// not reward length. Responses without a reward are left out. `None` if it is undefined.
+pub fn length_correlation<'a>(groups: impl Iterator<Item = &'a Group>) -> Option<f64> {
+    let rollouts = groups.flat_map(|group| &group.rollouts);
+    let measured = rollouts.filter_map(|own| Some((own.tokens.len() as f64, own.reward.ok()?)));
+    let (lengths, rewards): (Vec<f64>, Vec<f64>) = measured.unzip();
+    balance::correlation(&lengths, &rewards)
 }

@@ -21,62 +21,10 @@ fn close(found: f64, expected: f64) -> bool {
 }
 
 #[test]
-fn c2_records() {
-    let read = |text: &str| Record::read("d.jsonl", text);
-    let rows = read(
-        "{\"kind\":\"verifiable\",\"prompt\":\"1+1\",\"gold\":\"2\"}\n\n\
-         {\"kind\":\"preference\",\"prompt\":\"p\",\"candidates\":[\"a\",\"b\",\"c\"],\"gold_rank\":[2,1,2]}\n\
-         {\"kind\":\"open\",\"prompt\":\"sing\"}\n\
-         {\"prompt\":\"q\",\"chosen\":\"good\",\"rejected\":\"bad\"}\n",
-    );
-    let rows = rows.expect("all of them can be used");
-    assert_eq!(rows.len(), 4);
-    let Record::Preference { candidates, ranks, .. } = &rows[3] else {
-        panic!("a triple is a preference: {:?}", rows[3]);
-    };
-    assert_eq!(
-        (&candidates[..], &ranks[..]),
-        (&["good".to_owned(), "bad".to_owned()][..], &[1.0, 2.0][..])
-    );
-    let refused = |line: &str, expected: &str| {
-        let error = read(line).expect_err(line).to_string();
-        assert!(error.contains("d.jsonl:1: ") && error.contains(expected), "{line}: {error}");
-    };
-    refused("{\"kind\":\"verifiable\",\"prompt\":\"1+1\"}", "needs gold");
-    refused("{\"kind\":\"verifiable\",\"prompt\":\"1+1\",\"gold\":\" \"}", "needs gold");
-    refused("{\"kind\":\"open\",\"prompt\":\"x\",\"gold\":\"2\"}", "another kind");
-    refused("{\"kind\":\"open\",\"prompt\":\"x\",\"chosen\":\"2\"}", "another kind");
-    refused("{\"prompt\":\"x\"}", "kind is missing");
-    refused("{\"prompt\":\"x\",\"chosen\":\"a\"}", "come together");
-    refused(
-        "{\"kind\":\"preference\",\"prompt\":\"x\",\"candidates\":[\"a\"],\"gold_rank\":[1]}",
-        "two or more",
-    );
-    refused(
-        "{\"kind\":\"preference\",\"prompt\":\"x\",\"candidates\":[\"a\",\"b\"],\"gold_rank\":[1]}",
-        "1 ranks",
-    );
-    refused(
-        "{\"kind\":\"preference\",\"prompt\":\"x\",\"candidates\":[\"a\",\"b\"],\"gold_rank\":[1,1]}",
-        "ranked equal",
-    );
-    refused(
-        "{\"kind\":\"preference\",\"prompt\":\"x\",\"gold\":\"a\",\"chosen\":\"a\",\"rejected\":\"b\"}",
-        "another kind",
-    );
-    refused("{\"kind\":\"king\",\"prompt\":\"x\"}", "unknown variant");
-    refused("{\"kind\":\"open\",\"prompt\":\"x\",\"colour\":1}", "unknown field");
-    refused("nonsense", "expected");
-    assert!(read("\n\n").expect_err("empty").to_string().contains("no rows"));
-    let many = read(&"{}\n".repeat(25)).expect_err("all wrong").to_string();
-    assert!(many.contains("and 5 more") && many.lines().count() == 21);
-}
-
-#[test]
 fn c2_scores_are_read_from_a_strict_last_line() {
     use NoScores::{NoList, OutOfRange, WrongCount};
     let config = RankJudgeConfig::default();
-    let check = |text: &str, expected: std::result::Result<Vec<f64>, NoScores>| {
+    let check = |text: &str, expected: Result<Vec<f64>, NoScores>| {
         assert_eq!(config.scores(text, 3), expected, "{text:?}");
     };
     check("[1, 2, 3]", Ok(vec![1.0, 2.0, 3.0]));
@@ -302,10 +250,16 @@ fn rewarded_length_shows_in_the_correlation() {
     let token = crate::Token { id: 1, logprob: 0.0, revision: 0 };
     for (n, rollout) in (1..).zip(&mut group.rollouts) {
         rollout.tokens = vec![token; n];
+        rollout.reward = Ok(n as f64 / 10.0);
     }
-    let found = open::length_correlation(&[(&group, &[0.1, 0.2, 0.3])]);
+    let found = length_correlation([&group].into_iter());
     assert!(close(found.expect("both vary"), 1.0));
-    assert_eq!(open::length_correlation(&[(&group, &[0.1, 0.1, 0.1])]), None);
+    group.rollouts[0].reward = Err(FailureKind::ParseError);
+    assert!(length_correlation([&group].into_iter()).is_some(), "two are left");
+    for rollout in &mut group.rollouts {
+        rollout.reward = Ok(0.1);
+    }
+    assert_eq!(length_correlation([&group].into_iter()), None);
 }
 
 proptest! {

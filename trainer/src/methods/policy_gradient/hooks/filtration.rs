@@ -10,6 +10,7 @@ use super::super::hook::{Hook, HookContext, StepData};
 use super::super::rollouts::ScoredGroup;
 use crate::error::Result;
 use crate::item::ItemRole;
+use crate::judge_data::balance::correlation;
 
 /// Draws the responses of a batch again.
 #[derive(Debug)]
@@ -51,9 +52,27 @@ impl Hook for FiltrationHook {
             }
         }
         groups.retain(|group| !group.rewards.is_empty());
+        let known = groups.iter().filter(|group| own(group)).flat_map(known);
+        if let Some(r_squared) = r_squared(known) {
+            cx.metrics.set("filtration/r_squared", r_squared);
+        }
         cx.metrics.set("filtration/distinct", distinct as f64 / rows.len().max(1) as f64);
         Ok(())
     }
+}
+
+/// The rewards of responses of which it is known whether they are right.
+fn known(group: &ScoredGroup) -> impl Iterator<Item = (f64, bool)> {
+    let responses = group.rewards.iter().zip(&group.group.rollouts);
+    responses.filter_map(|(reward, rollout)| Some((*reward, rollout.right?)))
+}
+
+/// R², the share of the variance of being right that a line through the rewards explains: by this,
+/// measured on filtered responses, the authors choose the filter. `None` where it is undefined.
+fn r_squared(responses: impl Iterator<Item = (f64, bool)>) -> Option<f64> {
+    let responses = responses.map(|(reward, is_right)| (reward, f64::from(u8::from(is_right))));
+    let (rewards, right): (Vec<f64>, Vec<f64>) = responses.unzip();
+    Some(correlation(&rewards, &right)?.powi(2))
 }
 
 /// The probability of each response; the first of equal rewards is the best and the worst one.
@@ -110,6 +129,22 @@ mod tests {
         check(Filter::Reweight, &[0.0, 0.0], &[0.5, 0.5]);
         check(Filter::BestWorst, &[1.0, 1.0], &[1.0, 0.0]);
         check(Filter::BestRandom, &[1.0], &[1.0]);
+    }
+
+    #[test]
+    fn r_squared_is_that_of_a_line() {
+        let check = |responses: &[(f64, bool)], expected: Option<f64>| {
+            let found = r_squared(responses.iter().copied());
+            let is_near = |(a, b): (f64, f64)| (a - b).abs() < 1e-12;
+            assert!(found.zip(expected).map_or(found == expected, is_near), "{found:?}");
+        };
+        // Means 2 and 1/3; sums of products 1, of squares 2 and 2/3.
+        check(&[(1.0, false), (2.0, false), (3.0, true)], Some(0.75));
+        check(&[(1.0, true), (0.0, false)], Some(1.0));
+        check(&[(1.0, true), (1.0, false)], None);
+        check(&[(1.0, true), (2.0, true)], None);
+        check(&[(f64::NAN, true), (2.0, false)], None);
+        check(&[], None);
     }
 
     #[test]

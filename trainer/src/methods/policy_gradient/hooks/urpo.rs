@@ -224,6 +224,12 @@ impl RewardHook for UrpoRewards {
                 metrics,
             );
         }
+        let rewarded = groups
+            .iter()
+            .filter(|group| self.rewards(&group.item) && group.item.role != ItemRole::RankJudge);
+        if let Some(correlation) = urpo::length_correlation(rewarded) {
+            metrics.set("open/length_correlation", correlation);
+        }
         Ok(())
     }
 }
