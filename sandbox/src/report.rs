@@ -145,7 +145,8 @@ impl ProcessEnd {
             (Some(0), _) => Ending::Finished,
             (Some(EXIT_MEMORY), _) if !self.native => Ending::Memory,
             (_, Some(libc::SIGSYS)) => Ending::Security,
-            // No guest can send it to itself; the system may, when memory is short.
+            // No guest can send it to itself, lower the limit of CPU time at which the kernel sends it
+            // (`seccomp::cpu_limit_filter`), or have a child send it; the system may, when memory is short.
             (_, Some(libc::SIGKILL)) if holds_much && may_be_memory => Ending::Memory,
             (_, Some(libc::SIGKILL)) if !self.killed => Ending::Broken,
             (_, Some(libc::SIGXCPU)) => Ending::Time(LimitReached::Cpu),

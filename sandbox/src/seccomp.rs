@@ -130,6 +130,9 @@ const STARTING_HERE: &[c_long] = &[libc::SYS_fork, libc::SYS_vfork];
 #[cfg(not(target_arch = "x86_64"))]
 const STARTING_HERE: &[c_long] = &[];
 
+/// The bits of the flags of `clone` that are the signal at the child's end.
+const EXIT_SIGNAL: u64 = 0xff;
+
 /// Calls that change the process of their first argument. The kernel compares users alone, and those of
 /// worker and guest are the same.
 const OF_A_PROCESS: [c_long; 2] = [libc::SYS_prlimit64, libc::SYS_sched_setaffinity];
@@ -181,11 +184,33 @@ pub(crate) fn guest_filter() -> Vec<u8> {
     compiled(killed, SeccompAction::Allow, SeccompAction::KillProcess)
 }
 
+/// The program that keeps the limit of CPU time as it is, installed once that is set. A guest that lowered its hard
+/// limit would be killed by SIGKILL there, which is how a death from outside is recognised. Other limits are its own.
+pub(crate) fn cpu_limit_filter() -> Vec<u8> {
+    let of_cpu = |argument| condition(argument, SeccompCmpOp::Eq, u64::from(libc::RLIMIT_CPU));
+    // Without a new limit the call reads the old one.
+    let sets = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)
+        .expect("a call has six arguments");
+    let refused = Rules::from([
+        (libc::SYS_setrlimit, vec![rule(vec![of_cpu(0)])]),
+        (libc::SYS_prlimit64, vec![rule(vec![of_cpu(1), sets])]),
+    ]);
+    compiled(refused, SeccompAction::Allow, SeccompAction::Errno(libc::EPERM as u32))
+}
+
 /// The program of a guest that is started by a tool's path or is a compiled program. With `processes`
 /// it may start others.
 pub(crate) fn native_filter(processes: bool) -> Vec<u8> {
     let mut killed = of_every_guest();
-    if !processes {
+    if processes {
+        // A child may send its parent another signal than SIGCHLD when it ends.
+        let signal = condition(
+            0,
+            SeccompCmpOp::MaskedEq(EXIT_SIGNAL),
+            u64::from(libc::SIGKILL.unsigned_abs()),
+        );
+        killed.insert(libc::SYS_clone, vec![rule(vec![signal])]);
+    } else {
         killed.insert(libc::SYS_clone, vec![new_process()]);
         killed.extend(STARTING_HERE.iter().map(|call| (*call, vec![])));
         for (call, argument, mark) in

@@ -35,8 +35,11 @@ pub enum Test {
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct TestFile {
     /// Code that runs first: imports, helpers, `check(candidate)`, functions `test_*`, classes of
-    /// `unittest.TestCase`.
+    /// `unittest.TestCase`, and classes `Test*` of pytest.
     pub code: String,
+    /// The beginning of a module that the submission completes, which has imports and functions beside `entry`. The
+    /// tests call those, and the submission finds them as its own.
+    pub prompt: Option<String>,
     /// The function that `candidate` names.
     pub entry: Option<String>,
     /// Statements, each of which is a test.

@@ -20,10 +20,11 @@ use crate::seccomp;
 const LOADER: &str = include_str!("python/loader.py");
 
 /// The programs of a worker, in the order in which they need each other.
-const PROGRAMS: [&str; 8] = [
+const PROGRAMS: [&str; 9] = [
     include_str!("python/isolate.py"),
     include_str!("python/harness.py"),
     include_str!("python/calls.py"),
+    include_str!("python/unit_tests.py"),
     include_str!("python/forks.py"),
     include_str!("python/worker.py"),
     include_str!("python/memory.py"),
@@ -170,6 +171,7 @@ struct Setup<'a> {
     /// Hexadecimal.
     worker_filters: Vec<String>,
     guest_filter: String,
+    cpu_limit_filter: String,
     /// Of a guest that may start processes; of workers for tools alone.
     group_filter: String,
     /// What tools read; empty for Python.
@@ -255,6 +257,7 @@ impl Worker {
                 .map(|program| hex(program))
                 .collect(),
             guest_filter: hex(&guest_filter),
+            cpu_limit_filter: hex(&seccomp::cpu_limit_filter()),
             group_filter: if is_native {
                 hex(&seccomp::native_filter(true))
             } else {

@@ -9,16 +9,14 @@ class SubmissionEnded(BaseException):
     """The submission's process ended while the tests were running."""
 
 
-class Malformed(Exception):
-    """The tests are no Python, or import what is not there."""
-
-
 class Peer:
     """One end: sends requests, and serves those of the other end while it waits for a reply."""
 
     def __init__(self, reader, writer, is_tester):
         self.reader, self.writer, self.is_tester = reader, writer, is_tester
         self.objects = []
+        # Requests so far.
+        self.n_asked = 0
 
     def send(self, message):
         data = json.dumps(message, ensure_ascii=True, separators=(",", ":")).encode()
@@ -73,6 +71,7 @@ class Peer:
 
     def ask(self, operation, target, *arguments, **named):
         """Runs an operation on an object of the other end."""
+        self.n_asked += 1
         before = [self.encoded(value) for value in arguments]
         self.send(["ask", operation, target, before, [[k, self.encoded(v)] for k, v in named.items()]])
         while True:
@@ -85,7 +84,7 @@ class Peer:
                         replace_contents(original, self.decoded(changed))
                 return self.decoded(rest[0])
             else:
-                raise error_of(str(rest[0]), str(rest[1]))
+                raise error_of(rest[0], str(rest[1]))
 
     def serve(self, request):
         """Answers one request. The tests' end lets its objects be called and nothing else."""
@@ -103,7 +102,7 @@ class Peer:
         except SubmissionEnded:
             raise
         except Exception as error:
-            reply = ["error", type(error).__name__, str(error)[:4096]]
+            reply = ["error", [kind.__name__ for kind in type(error).__mro__], str(error)[:4096]]
         self.send(reply)
 
     def serve_all(self):
@@ -126,15 +125,24 @@ def replace_contents(original, value):
         original.update(value)
 
 
-def error_of(name, message):
-    """An exception of the other end as a built-in one, so that tests can expect it."""
-    kind = getattr(builtins, name, None)
-    if isinstance(kind, type) and issubclass(kind, Exception):
-        try:
-            return kind(message)
-        except Exception:
-            pass
-    return RuntimeError(f"{name}: {message}")
+def error_of(names, message):
+    """An exception of the other end as the first built-in one among the names of its classes, so that tests can
+    expect it."""
+    for name in map(str, names):
+        kind = getattr(builtins, name, None)
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            try:
+                return kind(message)
+            except Exception:
+                pass
+            try:
+                # Some take other arguments, as `UnicodeDecodeError`.
+                error = kind.__new__(kind)
+                error.args = (message,)
+                return error
+            except Exception:
+                pass
+    return RuntimeError(message)
 
 
 # What may be done with an object of the other end. `==` is not among them: an object that is equal
@@ -203,166 +211,54 @@ class Remote:
 
 
 def run_submission(code, reader, writer):
-    """Loads the submission and answers the tests' calls."""
+    """Loads the submission, in the names of the prompt that the tests send first, and answers the tests' calls."""
 
     def work():
-        names = load(code, "solution")
         peer = Peer(reader, writer, is_tester=False)
+        prompt, names = peer.receive(), new_module("solution")
+        if prompt:
+            define_prompt(prompt_statements(*prompt), names)
+        exec(code, names)
         peer.objects.append(names)
         peer.serve_all()
 
-    code = guarded(work)
+    code_of_exit = guarded(work)
     os.close(writer)
     os.close(reader)
-    finish(code)
+    finish(code_of_exit)
 
 
-class Solution(type(sys)):
-    """The module `solution` as the tests see it: each name is an object of the submission."""
-
-    def __init__(self, peer):
-        super().__init__("solution")
-        self._peer = peer
-
-    def __getattr__(self, name):
-        if name == "__all__":
-            names = self._peer.ask("names", 0)
-            return [name for name in names if not is_own(name)]
-        if name.startswith("__"):
-            raise AttributeError(name)
-        try:
-            return self._peer.ask("name", 0, name)
-        except KeyError:
-            raise AttributeError(f"the submission has no '{name}'") from None
-
-
-def is_own(name):
-    """Whether tests mean a name of Python by it. A submission cannot redefine `abs` for its tests."""
-    return hasattr(builtins, name) or name in sys.stdlib_module_names
-
-
-def free_names(tree):
-    """The names that the tests use without binding them."""
+def prompt_statements(prompt, entry):
+    """The statements of a prompt in Python but the function `entry`, which it begins, and functions without a body
+    yet; none if it is no Python."""
     import ast
 
-    used, bound = set(), set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            (used if isinstance(node.ctx, ast.Load) else bound).add(node.id)
-        elif isinstance(node, ast.arg):
-            bound.add(node.arg)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            bound.add(node.name)
-        elif isinstance(node, ast.alias):
-            bound.add((node.asname or node.name).partition(".")[0])
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            bound.add(node.name)
-    return used - bound
-
-
-def bind_free_names(tree, solution, names):
-    for name in free_names(tree):
-        if hasattr(builtins, name):
+    for end in ("", "\n    pass\n"):
+        try:
+            tree = ast.parse(prompt.rstrip() + end)
+            break
+        except (SyntaxError, ValueError):
             continue
-        if name in sys.stdlib_module_names:
-            names[name] = __import__(name)
-        else:
-            try:
-                names[name] = getattr(solution, name)
-            except AttributeError:
-                # The statement that uses it fails, and no other.
-                pass
+    else:
+        return []
+
+    def is_open(node):
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        rest = [part for part in node.body if not isinstance(part, (ast.Pass, ast.Raise))]
+        return not [part for part in rest if not (isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant))]
+
+    return [node for node in tree.body if getattr(node, "name", None) != entry and not is_open(node)]
 
 
-def check_imports(nodes, own):
-    """Runs the imports of tests but those of the submission's modules, before anything of it was seen here: what
-    is not found then is missing for every submission."""
+def define_prompt(statements, names):
+    """Runs statements of a prompt, each for itself."""
     import ast
 
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            parts = [(alias.name, ast.Import([alias])) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            parts = [(node.module, node)]
-        else:
-            continue
-        for name, part in parts:
-            if name.partition(".")[0] in own:
-                continue
-            module = ast.fix_missing_locations(ast.Module([part], []))
-            try:
-                exec(compile(module, "tests.py", "exec", dont_inherit=True), {"__name__": "tests"})
-            except ImportError as error:
-                # Other causes, as memory, may be those of the moment.
-                if isinstance(error, ModuleNotFoundError) or str(error).startswith("cannot import name"):
-                    raise Malformed(f"{type(error).__name__}: {error}") from None
-            except Exception:
-                # It comes again where the tests run.
-                pass
-
-
-def run_tests(test, nonce, result, reader, writer):
-    """Runs the tests and reports how many passed, framed by the nonce."""
-    outcomes = []
-
-    def record(name, work, text=""):
+    for node in statements:
+        module = ast.fix_missing_locations(ast.Module([node], []))
         try:
-            work()
-            outcomes.append([name, "passed", ""])
-        except SubmissionEnded:
-            outcomes.append([name, "ended", "the submission ended during the test"])
-            raise
-        except BaseException as error:
-            kind = "failed" if isinstance(error, AssertionError) else "error"
-            # A bare assert has no message: its text says what was expected.
-            why = f"{type(error).__name__}: {error}".removesuffix(": ")
-            outcomes.append([name, kind, (f"{text}: {why}" if text else why)[:1024]])
-
-    try:
-        import ast
-
-        peer = Peer(reader, writer, is_tester=True)
-        solution = Solution(peer)
-        modules = ("solution", *test.get("modules", []))
-        names = {"__name__": "tests", "__builtins__": builtins}
-        try:
-            tree = ast.parse(test["code"])
-            code = compile(tree, "tests.py", "exec", dont_inherit=True)
-            statements = [compile(text, "tests.py", "exec", dont_inherit=True) for text in test["asserts"]]
-            uses = ast.Module([*tree.body, *(n for text in test["asserts"] for n in ast.parse(text).body)], [])
-        except (SyntaxError, ValueError) as error:
-            raise Malformed(f"{type(error).__name__}: {error}") from None
-        check_imports(uses.body, {name.partition(".")[0] for name in modules})
-        for name in modules:
-            sys.modules[name] = solution
-        bind_free_names(uses, solution, names)
-        if test.get("entry"):
-            names["candidate"] = getattr(solution, test["entry"])
-        exec(code, names)
-        if "check" in names and "candidate" in names:
-            record("check", lambda: names["check"](names["candidate"]))
-        for number, statement in enumerate(statements):
-            text = test["asserts"][number].strip()[:256]
-            record(f"assert {number + 1}", lambda: exec(statement, names), text)
-        for name, work in collect(names):
-            record(name, work)
-    except Malformed as error:
-        outcomes.append(["", "malformed", str(error)[:1024]])
-    except SubmissionEnded:
-        outcomes.append(["", "ended", "the submission ended before the tests"])
-    except Exception as error:
-        outcomes.append(["", "broken", f"{type(error).__name__}: {error}"[:1024]])
-    text = json.dumps(outcomes)
-    os.pwrite(result, f"{nonce}{len(text.encode())}\n{text}{nonce}".encode(), 0)
-    os._exit(0)
-
-
-def collect(names):
-    """Test functions and the methods of `unittest.TestCase` classes, in the order of the file."""
-    unittest = sys.modules.get("unittest")
-    for name, value in list(names.items()):
-        if name.startswith("test") and callable(value) and not isinstance(value, type):
-            yield name, value
-        elif unittest and isinstance(value, type) and issubclass(value, unittest.TestCase):
-            for case in unittest.TestLoader().loadTestsFromTestCase(value):
-                yield f"{name}.{case._testMethodName}", case.debug
+            exec(compile(module, "prompt.py", "exec", dont_inherit=True), names)
+        except Exception:
+            # What uses it fails, and nothing else.
+            pass

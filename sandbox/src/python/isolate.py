@@ -29,6 +29,9 @@ SYS_MOUNT_SETATTR, SYS_LANDLOCK_CREATE, SYS_LANDLOCK_ADD, SYS_LANDLOCK_SELF = 44
 
 # The one writable folder, a file system of its own; absent without namespaces.
 WORK = "/work"
+# The path of stdin in a root of our own, and the mode of its file, which its owner, a guest of an ordinary user, may
+# change.
+STDIN_PATH, STDIN_MODE = "/dev/stdin", 0o444
 # The worker, the process that forks templates, a template, and the first thread of a guest.
 OWN_PROCESSES = 4
 WORK_OPTIONS = "size=64m,nr_inodes=4096,mode=700"
@@ -93,12 +96,26 @@ def enter_namespaces(pivot_root):
         os.makedirs(os.path.dirname(root + path))
         os.symlink(target, root + path)
     os.mkdir(root + WORK)
+    replace_stdin(root)
     mount("tmpfs", root + WORK, "tmpfs", MS_NOSUID | MS_NODEV, WORK_OPTIONS)
     os.chdir(root)
     syscall(pivot_root, b".", b".")
     check(LIBC.umount2(b".", MNT_DETACH))
     os.chdir("/")
     mount(None, "/", None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)
+
+
+def replace_stdin(root):
+    """Makes stdin a file that has a path, too: `/dev/stdin`, which elsewhere is a link into procfs. Guests may read
+    it there. The file system that holds it is in no folder once this returns."""
+    place = root + WORK
+    options = f"size={SETUP['file'] + (1 << 16)},nr_inodes=4,mode=700"
+    mount("tmpfs", place, "tmpfs", MS_NOSUID | MS_NODEV, options)
+    made = os.open(place + "/stdin", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, STDIN_MODE)
+    bind(place + "/stdin", root + STDIN_PATH)
+    check(LIBC.umount2(os.fsencode(place), MNT_DETACH))
+    os.dup2(made, 0)
+    os.close(made)
 
 
 def bind(source, target):
@@ -129,6 +146,8 @@ def enter_landlock(work):
     paths.append(("/dev/null", LL_READ_FILE | (LL_WRITE_FILE | LL_TRUNCATE) & handled))
     if work:
         paths.append((work, handled))
+    if work == WORK:
+        paths.append((STDIN_PATH, LL_READ_FILE))
     for path, access in paths:
         allow(rules, path, access)
     prctl(PR_SET_NO_NEW_PRIVS, 1)

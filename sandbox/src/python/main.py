@@ -11,6 +11,7 @@ def main():
         written = written_memory()
     # Out of reach later.
     null = fcntl.fcntl(os.open("/dev/null", os.O_RDWR), fcntl.F_DUPFD_CLOEXEC, 40)
+    # In namespaces another file takes the place of that for stdin.
     for file in (STDIN, STDOUT, STDERR, RESULT, JOB):
         made = os.memfd_create("", os.MFD_CLOEXEC)
         os.dup2(made, file)

@@ -68,6 +68,7 @@ class NativeWorker(Worker):
             own = None
         runs_kept = self.kept is not None and not compiles and argv[0] == program["keep"]
         if own:
+            self.cpu_filter.install()
             own.install()
         os.setsid()
         os.write(self.mark, GUEST)

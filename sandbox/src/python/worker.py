@@ -89,6 +89,9 @@ def empty(file, content=b""):
     state = os.fstat(file)
     if state.st_size or state.st_blocks:
         os.ftruncate(file, 0)
+    if state.st_mode & STDIN_MODE != STDIN_MODE:
+        # A guest has closed it to those after it, who may open it by its path.
+        os.fchmod(file, STDIN_MODE)
     os.lseek(file, 0, os.SEEK_SET)
     offset = 0
     while offset < len(content):
@@ -108,6 +111,7 @@ class Worker:
     def __init__(self, setup, state, control, null):
         self.setup, self.state, self.control = setup, state, control
         self.filter = Filter(bytes.fromhex(setup["guest_filter"])) if "seccomp" in state.rungs else None
+        self.cpu_filter = Filter(bytes.fromhex(setup["cpu_limit_filter"])) if self.filter else None
         self.is_single = self.filter is not None
         # The working folder of a test, and its state while no test has used it.
         self.place, self.untouched, self.folders = b"/", None, []
@@ -154,6 +158,8 @@ class Worker:
         seconds = cpu_ms // 1000 + 12
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        if self.cpu_filter:
+            self.cpu_filter.install()
 
     def load_lean(self, order):
         """What a template by the lean process forks."""

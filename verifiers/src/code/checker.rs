@@ -16,8 +16,7 @@ impl Checker<'_> {
     /// the checker loaded afterwards.
     ///
     /// # Errors
-    /// [`JudgeError::Checker`] if it cannot be run, meets a limit, or rejects the reference's output
-    /// too.
+    /// [`JudgeError::Checker`] if it cannot be run, or meets a limit or rejects the reference's output, too.
     pub(super) fn accepts(
         &self,
         test: &TaskTest,
@@ -33,14 +32,26 @@ impl Checker<'_> {
             return Err(JudgeError::Checker(why));
         }
         let output = String::from_utf8_lossy(&report.stdout);
-        if self.run(stdin, expected, &output, session)? {
+        let found = self.run(stdin, expected, &output, session)?;
+        if found == CheckerEnd::Accepted {
             return Ok(Some(true));
         }
-        if !expected.is_empty() && !self.run(stdin, expected, expected, session)? {
-            let why = "it rejects the output of the reference".to_owned();
-            return Err(JudgeError::Checker(why));
+        // An output may bring a checker to a limit, as one that begins with the length of a list. Whether the checker
+        // is at fault is seen by the output of the reference, which it must accept if there is one.
+        if found == CheckerEnd::Rejected && expected.is_empty() {
+            return Ok(Some(false));
         }
-        Ok(Some(false))
+        match self.run(stdin, expected, expected, session)? {
+            CheckerEnd::Accepted => Ok(Some(false)),
+            CheckerEnd::Rejected if expected.is_empty() => Ok(Some(false)),
+            CheckerEnd::Rejected => {
+                Err(JudgeError::Checker("it rejects the output of the reference".to_owned()))
+            }
+            CheckerEnd::Limit(ending) => {
+                let why = format!("it ended by {ending:?} on the output of the reference");
+                Err(JudgeError::Checker(why))
+            }
+        }
     }
 
     fn run(
@@ -49,20 +60,29 @@ impl Checker<'_> {
         expected: &str,
         output: &str,
         session: &mut Session<'_>,
-    ) -> Result<bool, JudgeError> {
+    ) -> Result<CheckerEnd, JudgeError> {
         let [input, expected, output] = [input, expected, output].map(str::to_owned);
         let report = session.run(&Test::Check(CheckFiles { input, expected, output }))?;
-        match report.ending(&self.limits) {
-            Ending::Finished => Ok(is_accepted(&report)),
+        Ok(match report.ending(&self.limits) {
+            Ending::Finished if is_accepted(&report) => CheckerEnd::Accepted,
             // Most checkers read an output without looking and fail at a malformed one.
-            Ending::Failed => Ok(false),
-            other @ (Ending::Time(_)
+            Ending::Finished | Ending::Failed => CheckerEnd::Rejected,
+            limit @ (Ending::Time(_)
             | Ending::Memory
             | Ending::Output
             | Ending::Security
-            | Ending::Broken) => Err(JudgeError::Checker(format!("it ended by {other:?}"))),
-        }
+            | Ending::Broken) => CheckerEnd::Limit(limit),
+        })
     }
+}
+
+/// What a checker did with an output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CheckerEnd {
+    Accepted,
+    Rejected,
+    /// It met a limit.
+    Limit(Ending),
 }
 
 /// The last word of stdout is a score, of 1 or of 100 points; without one the exit code counts.

@@ -5,16 +5,24 @@ use sandbox::Language;
 use crate::extract;
 
 /// The program in `response`: its last fenced block marked as `language`, else its last fenced block,
-/// else all visible text; `None` if no text is visible.
+/// else all visible text, with the indentation of its first line; `None` if no text is visible.
 pub fn source(response: &str, language: Language) -> Option<String> {
-    let visible = extract::visible_response(response)?.text;
+    let found = extract::visible_response(response)?;
+    let visible = found.text;
     let blocks = fenced(visible);
     let marked = blocks.iter().rev().find(|(word, _)| Language::from_word(word) == Some(language));
-    match marked.or(blocks.last()) {
-        Some((_, body)) => Some(body.clone()),
-        None if visible.trim().is_empty() => None,
-        None => Some(visible.to_owned()),
+    if let Some((_, body)) = marked.or(blocks.last()) {
+        return Some(body.clone());
     }
+    // It may continue a function of the prompt.
+    let start = line_start(response, found.span.start);
+    Some(response[start..found.span.end].to_owned())
+}
+
+/// The start of the line that `at` is in, if nothing but white space is between.
+fn line_start(text: &str, at: usize) -> usize {
+    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    if text[start..at].trim().is_empty() { start } else { at }
 }
 
 /// The word after the fence of the last block that has one; `None` if no block has.

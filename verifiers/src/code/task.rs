@@ -21,7 +21,8 @@ pub struct Task {
     memory_bytes: Option<u64>,
     /// A program that accepts outputs, where several are right.
     pub(super) checker: Option<String>,
-    /// Code before the submission, for a submission that does not define the function under test.
+    /// Code before the submission, for a submission that does not define the function under test, and the name of
+    /// that function.
     prompt: Option<(String, String)>,
 }
 
@@ -136,13 +137,11 @@ impl Task {
         Limits { memory_bytes: memory, ..limits }
     }
 
-    /// The submission as a module: behind the prompt if it continues one.
+    /// The submission as a module: behind the prompt if it continues one, else without indentation at its start.
     pub(crate) fn with_prompt(&self, source: &str) -> String {
         match &self.prompt {
-            Some((prompt, entry)) if !source.contains(&format!("def {entry}")) => {
-                format!("{prompt}{source}")
-            }
-            _ => source.to_owned(),
+            Some((prompt, entry)) if !defines(source, entry) => format!("{prompt}{source}"),
+            _ => source.trim_start().to_owned(),
         }
     }
 
@@ -172,6 +171,15 @@ impl Task {
         };
         self.tests.iter().map(count).sum()
     }
+}
+
+/// Whether `source` has a definition of the function `name`.
+fn defines(source: &str, name: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    source.split("def ").skip(1).any(|rest| {
+        let after = rest.trim_start().strip_prefix(name);
+        after.is_some_and(|after| !after.starts_with(is_word))
+    })
 }
 
 const NO_TESTS: &str = "the reference is no object and no list of tests: write \
@@ -243,8 +251,10 @@ fn file(fields: &Map<String, Value>) -> Result<Option<TaskTest>, VerifyError> {
     let before = texts(fields, "test_imports")?.into_iter().chain(text(fields, "test_setup_code")?);
     let entry = text(fields, "entry_point")?.filter(|_| !code.is_empty());
     let n_tests = asserts.len() + usize::from(entry.is_some());
+    let prompt = text(fields, "prompt")?.filter(|_| entry.is_some());
     let run = Test::Tests(TestFile {
         code: before.chain(code).collect::<Vec<_>>().join("\n"),
+        prompt,
         entry,
         asserts,
         modules: texts(fields, "modules")?,

@@ -86,7 +86,7 @@ impl LpVerifier {
 type Printed = (Result<String, (CodeVerdict, String)>, Duration);
 
 fn run(source: &str, limits: Limits, session: &mut Session<'_>) -> Result<Printed, SandboxError> {
-    if let Loaded::NotCompiled(why) = session.load(source, limits)? {
+    if let Loaded::NotCompiled(why) = session.load(source.trim_start(), limits)? {
         return Ok((Err((CodeVerdict::CompileError, why)), Duration::ZERO));
     }
     let report = session.run(&Test::Program { stdin: String::new() })?;

@@ -135,6 +135,11 @@ fn the_last_block_is_the_program() {
         ("<think>```python\na\n```</think>```python\nb\n```", Some("b\n")),
         ("```python\ncut", Some("cut")),
         ("````python\n```\n````", Some("```\n")),
+        // The body of a function whose beginning is the prompt.
+        ("    return 1\n    # end\n", Some("    return 1\n    # end")),
+        ("<think>x</think>\n\n\treturn 1", Some("\treturn 1")),
+        ("\n  \n    return 1", Some("    return 1")),
+        ("x</think> return 1", Some("return 1")),
         ("<think>only</think>", None),
         ("  \n", None),
     ] {

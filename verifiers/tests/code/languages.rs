@@ -374,3 +374,81 @@ fn memory_of_many_processes_is_limited_by_the_group() {
         assert_eq!(result.verdict, expected, "{}: {result:?}", isolation.names());
     }
 }
+
+/// What a program does to itself is its own end, and never looks as if it was killed from outside.
+#[test]
+fn programs_do_not_turn_their_end_into_a_failure_of_the_sandbox() {
+    if !has_python() {
+        return;
+    }
+    let here = place("", std::path::Path::new("python3"), &Rung::ALL);
+    let reference = json!({"tests": [{"stdin": "", "stdout": ESCAPED}]});
+    let mut policy = policy();
+    policy.limits = sandbox::Limits {
+        wall: Duration::from_mins(1),
+        ..sandbox::Limits::with_cpu(Duration::from_secs(3))
+    };
+    let lowered = |set: &str| {
+        format!("{HEAD}struct rlimit r = {{1, 1}}; {set}; for (volatile int i = 0;; i++); }}")
+    };
+    let clone = "import ctypes, os, time\ncall = 220 if os.uname().machine == 'aarch64' else 56\n\
+        if ctypes.CDLL(None).syscall(call, 9, 0, 0, 0, 0) == 0: os._exit(0)\ntime.sleep(1)";
+    for (language, source, expected) in [
+        (Language::C, lowered("setrlimit(RLIMIT_CPU, &r)"), CodeVerdict::TimeLimitCpu),
+        (Language::C, lowered("prlimit(0, RLIMIT_CPU, &r, 0)"), CodeVerdict::TimeLimitCpu),
+        (Language::Bash, "ulimit -t 1; while :; do :; done".to_owned(), CodeVerdict::TimeLimitCpu),
+        (Language::Bash, format!("exec python3 -c \"{clone}\""), CodeVerdict::Security),
+    ] {
+        let result = judged(&here, language, &source, &reference, policy);
+        let Some(result) = result else { continue };
+        assert_eq!(result.verdict, expected, "{source}\n{result:?}");
+    }
+}
+
+/// Stdin has its usual path, which a program may read and not change for those after it.
+#[test]
+fn stdin_is_read_by_its_path() {
+    if !has_python() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777))
+        .expect("its mode");
+    let reference =
+        json!({"tests": [{"stdin": "1 2\n", "stdout": "1 2"}, {"stdin": "3\n", "stdout": "3"}]});
+    let mut policy = policy();
+    policy.limits = sandbox::Limits::with_cpu(Duration::from_secs(5));
+    for place in places(folder.path()) {
+        for (language, source) in [
+            (
+                Language::JavaScript,
+                "const s = require('fs').readFileSync('/dev/stdin', 'utf8'); console.log(s.trim());",
+            ),
+            (Language::Python, "print(open('/dev/stdin').read())"),
+            (
+                Language::Python,
+                "import os\nprint(open('/dev/stdin').read())\nfor change in (lambda: os.fchmod(0, 0), lambda: os.chmod('/dev/stdin', 0), lambda: os.write(0, b'x' * 99), lambda: os.unlink('/dev/stdin')):\n    try: change()\n    except OSError: pass",
+            ),
+            (Language::Python, "print(open('/dev/stdin').read())"),
+            (Language::Bash, "cat /dev/stdin"),
+            (
+                Language::C,
+                "#include <stdio.h>\nint main(void){int c;FILE *f=freopen(\"/dev/stdin\",\"r\",stdin);while((c=getc(f))!=EOF)putchar(c);}",
+            ),
+        ] {
+            let result = verdict_in(&place.sandbox, language, source, &reference, policy);
+            match result {
+                Err(JudgeError::Sandbox(
+                    error @ (SandboxError::MissingTool { .. }
+                    | SandboxError::UnusableTool(_)
+                    | SandboxError::BelowFloor { .. }),
+                )) => println!("skipped: {}: {error}", place.name),
+                result => {
+                    let found = result.as_ref().map(|result| (result.verdict, result.passed));
+                    let shown = &place.name;
+                    assert_eq!(found, Ok((CodeVerdict::Ok, 2)), "{shown}: {source}\n{result:?}");
+                }
+            }
+        }
+    }
+}

@@ -45,6 +45,7 @@ fn programs_are_judged_by_what_they_print() {
             "right",
             "same_optimum",
         ),
+        (Objective, " print(11)", "right", "same_optimum"),
         (Objective, "print(12)", "wrong", "other_optimum"),
         (Objective, "", "unread", "answer_unread"),
         (Objective, "print('no idea')", "unread", "answer_unread"),

@@ -10,6 +10,7 @@ mod formats;
 mod languages;
 mod lp;
 mod throughput;
+mod unit_tests;
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -181,6 +182,26 @@ fn verdicts_name_what_happened() {
             2,
         ),
         ("while True: pass", &sum, TimeLimitCpu, 0),
+        // Its limit of CPU time stays, so that the kernel never kills it in the worker's place.
+        (
+            "import resource as r\ntry:\n    r.setrlimit(r.RLIMIT_CPU, (1, 1))\nexcept (OSError, ValueError): pass\nwhile True: pass",
+            &sum,
+            TimeLimitCpu,
+            0,
+        ),
+        (
+            "import os, resource as r\ntry:\n    r.prlimit(os.getpid(), r.RLIMIT_CPU, (0, 1))\nexcept (OSError, ValueError): pass\nwhile True: pass",
+            &sum,
+            TimeLimitCpu,
+            0,
+        ),
+        ("import resource as r\nr.setrlimit(r.RLIMIT_CPU, (1, 1))", &sum, RuntimeError, 0),
+        (
+            "import resource as r\nassert r.getrlimit(r.RLIMIT_CPU)[1] > 0 and r.prlimit(0, r.RLIMIT_CPU)[1] > 0\nr.setrlimit(r.RLIMIT_STACK, (1 << 20, 1 << 20))\nprint(sum(map(int, input().split())))",
+            &sum,
+            Ok,
+            2,
+        ),
         ("import time; time.sleep(60)", &sum, TimeLimitWall, 0),
         ("x = [0] * (1 << 28)", &sum, MemoryLimit, 0),
         ("print('x' * 3_000_000)", &sum, OutputLimit, 0),
@@ -301,6 +322,25 @@ fn checkers_accept_outputs() {
             let found = result.as_ref().map(|result| (result.verdict, result.passed));
             assert_eq!(found, Ok((expected, passed)), "{source}\n{result:?}");
         }
+    }
+    // An output that brings the checker to a limit is wrong, unless that of the reference does the same.
+    let lists = "import sys\nout = open(sys.argv[3]).read().split()\nn = int(out[0])\nseen = [0] * (n + 1)\n\
+        while n < 0: pass\nprint(1 if n == 3 else 0)";
+    let listed =
+        |output: &str| json!({"checker": lists, "tests": [{"input": "", "output": output}]});
+    for (source, expected) in [
+        ("print(3)", CodeVerdict::Ok),
+        ("print(5)", CodeVerdict::WrongAnswer),
+        ("print(10 ** 11)", CodeVerdict::WrongAnswer),
+        ("print(-1)", CodeVerdict::WrongAnswer),
+    ] {
+        let result = verdict(&sandbox, source, &listed("3\n1 2 3\n"), policy());
+        let found = result.as_ref().map(|result| result.verdict);
+        assert_eq!(found, Ok(expected), "{source}\n{result:?}");
+        let result = verdict(&sandbox, source, &listed("100000000000\n"), policy());
+        let is_judged = source == "print(3)";
+        let is_bad = matches!(result, Err(JudgeError::Checker(_)));
+        assert_eq!(is_bad, !is_judged, "{source}\n{result:?}");
     }
     for checker in ["print(", "print(0)", "while True: pass", "1 / 0", "import os\nos.fork()"] {
         let result = verdict(&sandbox, "print(1, 4)", &task(checker), policy());
