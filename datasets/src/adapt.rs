@@ -6,9 +6,11 @@ use arrow::array::{
     Array, ArrayRef, AsArray as _, ListArray, RecordBatch, RecordBatchOptions, StructArray,
     new_null_array,
 };
+use arrow::compute::kernels::cmp::distinct;
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, FieldRef, SchemaRef};
 use arrow::error::ArrowError;
+use arrow::util::display::array_value_to_string;
 
 /// Converts a batch to `schema`, matching columns by name at every depth; missing columns are filled
 /// with nulls.
@@ -27,6 +29,21 @@ pub fn adapt(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Arr
     let columns: Result<Vec<ArrayRef>, ArrowError> = schema.fields().iter().map(column).collect();
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(schema.clone(), columns?, &options)
+}
+
+/// Refuses floats that are not the integers that they were cast from.
+fn refuse_rounded(integers: &ArrayRef, floats: &ArrayRef, field: &Field) -> Result<(), ArrowError> {
+    let back = cast_with_options(floats, integers.data_type(), &CastOptions::default())?;
+    let differs = distinct(integers, &back)?;
+    match differs.iter().position(|differs| differs == Some(true)) {
+        None => Ok(()),
+        Some(row) => Err(ArrowError::CastError(format!(
+            "column '{}' has fractions in other files, and {} here, which is not exact as such a \
+             number; make it a text in both",
+            field.name(),
+            array_value_to_string(integers, row)?
+        ))),
+    }
 }
 
 /// Casts a column to a wider type.
@@ -51,9 +68,13 @@ fn cast(column: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
             let (offsets, nulls) = (own.offsets().clone(), own.nulls().cloned());
             Ok(Arc::new(ListArray::try_new(item.clone(), offsets, items, nulls)?))
         }
-        (_, wanted) => {
+        (own, wanted) => {
             let options = CastOptions { safe: false, ..CastOptions::default() };
-            cast_with_options(column, wanted, &options)
+            let cast = cast_with_options(column, wanted, &options)?;
+            if own.is_integer() && wanted.is_floating() {
+                refuse_rounded(column, &cast, field)?;
+            }
+            Ok(cast)
         }
     }
 }

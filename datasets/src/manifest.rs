@@ -27,6 +27,9 @@ pub struct Manifest {
     pub counts: Value,
     /// The files in order.
     pub outputs: Vec<OutputFile>,
+    /// The file of rejected rows, as it was named; `None` for that beside the output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rejects: Option<PathBuf>,
     /// Time of the run.
     pub time: Time,
 }

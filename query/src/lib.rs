@@ -38,7 +38,7 @@ use futures_util::StreamExt as _;
 
 pub use self::error::{SqlOption, near_names};
 use self::expr::PlannedExpr;
-use self::paths::{path, paths};
+use self::paths::{path, paths, without_nan};
 use self::rows::{Explain, FirstError};
 pub use self::rows::{QueryRows, SortInput};
 pub use self::sort::SortStep;
@@ -148,6 +148,7 @@ impl SqlEngine {
         let sql = ast::ExprWithAlias { expr: conjunct, alias: None };
         let expr = state.create_logical_expr_from_sql_expr(sql, &schema).map_err(explain)?;
         refuse_many_rows(&expr, option, &text)?;
+        let expr = without_nan(expr, &self.schema).map_err(explain)?;
         let physical = state.create_physical_expr(expr.clone(), &schema).map_err(explain)?;
         let found = physical.data_type(&self.schema).map_err(explain)?;
         if !matches!(found, DataType::Boolean | DataType::Null) {
@@ -241,7 +242,11 @@ impl SqlEngine {
         if !is_plain || sort.fetch.is_some() {
             return Err(option.error("only expressions over one row; --sql takes a whole query"));
         }
-        Ok(sort.expr)
+        let explain = |error| error::explain(&error, option, text, &self.schema);
+        let key = |by: SortExpr| {
+            Ok(SortExpr { expr: without_nan(by.expr, &self.schema).map_err(explain)?, ..by })
+        };
+        sort.expr.into_iter().map(key).collect()
     }
 
     /// Runs a SELECT over `data`. Its rows come in a deterministic order.

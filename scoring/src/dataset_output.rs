@@ -122,6 +122,7 @@ impl Finished {
             options: account.options,
             counts: account.counts,
             outputs: OutputFile::of(&self.written.files),
+            rejects: None,
             time: Time::now(account.started.elapsed()),
         };
         manifest.write(Path::new(&self.name))?;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use datasets::format::{Compression, Format, by_name};
 use datasets::manifest::{Manifest, OutputFile, Time};
 use datasets::sink::SinkOptions;
-use datasets::source::{BatchLimits, InputDigest, MissingColumns, Selection, SourceOptions};
+use datasets::source::{
+    BatchLimits, InputDigest, MissingColumns, Selection, SourceOptions, TextColumns,
+};
 use engine::DeviceName;
 use openapi::Status;
 use serde_json::json;
@@ -129,13 +131,15 @@ impl TableOptions {
             || self.writing.flat
     }
 
-    /// How inputs are opened, with batches of this size.
-    pub(crate) fn source(&self, limits: BatchLimits) -> SourceOptions {
+    /// How inputs are opened, with batches of this size. Cells between commas or tabs that scorers read
+    /// stay texts: `1.50` is not `1.5`, and a response `4` is no number.
+    pub(crate) fn source(&self, limits: BatchLimits, mapping: &Mapping) -> SourceOptions {
         SourceOptions {
             format: self.format,
             selection: self.part.clone(),
             missing: self.missing,
             limits,
+            texts: TextColumns::Named(mapping.text_columns()),
             ..SourceOptions::default()
         }
     }
@@ -269,6 +273,7 @@ impl Job {
             options,
             counts: counts.described(&self.scorers),
             outputs: OutputFile::of(files),
+            rejects: self.target.named_rejects().map(Path::to_owned),
             time,
         }
     }

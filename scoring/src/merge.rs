@@ -1,11 +1,13 @@
 //! Merges the outputs of shards into the output that one run would have written.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use datasets::format::{self, Format};
 use datasets::manifest::{self, Manifest, OutputFile, Time};
 use datasets::sink::{Sink, SinkOptions, beside};
-use datasets::source::{Dataset, SourceOptions};
+use datasets::source::{Dataset, SourceOptions, TextColumns};
 use serde_json::{Map, Value, json};
 
 use crate::error::RunError;
@@ -49,7 +51,7 @@ pub fn merge(parts: &[String], output: &str, options: &SinkOptions) -> Result<Me
     }
     let files = parts.iter().flat_map(|part| &part.files);
     let names: Vec<String> = files.map(|file| file.display().to_string()).collect();
-    let dataset = Dataset::open(&names, &SourceOptions::default())?;
+    let dataset = Dataset::open(&names, &source(&names, output, options))?;
     let mut sink = Sink::create(output, dataset.schema(), options)?;
     let bar = TerminalBar::start("rows", dataset.rows(), false);
     let count = bar.counter();
@@ -68,6 +70,17 @@ pub fn merge(parts: &[String], output: &str, options: &SinkOptions) -> Result<Me
     let manifest = merged(&parts, &written.files, Time::now(started.elapsed()))?;
     manifest.write(target)?;
     Ok(Merged { rows: written.rows, parts: parts.len() })
+}
+
+/// How parts are opened. Between texts of one format all values stay as they are written: a part by
+/// itself may show other types than all of them.
+fn source(parts: &[String], output: &str, options: &SinkOptions) -> SourceOptions {
+    let named = |name: &str| format::by_name(Path::new(name)).0;
+    let wanted = options.format.or(named(output)).unwrap_or(Format::Jsonl);
+    let is_text = wanted != Format::Parquet;
+    let is_same = parts.iter().all(|part| named(part) == Some(wanted));
+    let texts = if is_text && is_same { TextColumns::All } else { TextColumns::ByCells };
+    SourceOptions { texts, ..SourceOptions::default() }
 }
 
 impl ShardOutput {
@@ -119,6 +132,25 @@ impl ShardOutput {
         )))
     }
 
+    /// The file of its rejected rows; `None` if it has none.
+    fn rejects(&self) -> Result<Option<PathBuf>, RunError> {
+        let output = Path::new(&self.name);
+        let named = self.manifest["rejects"].as_str().map(PathBuf::from);
+        // The part and its files may have been moved to another folder.
+        let moved = named.as_ref().and_then(|path| path.file_name());
+        let moved = moved.map(|name| output.with_file_name(name));
+        let places = [moved, named, Some(beside(output, ".rejects.jsonl"))];
+        let found = places.into_iter().flatten().find(|path| path.exists());
+        match (found, self.manifest["counts"]["rejected"].as_u64()) {
+            (_, Some(0)) => Ok(None),
+            (None, Some(rejected)) => Err(RunError::Usage(format!(
+                "{}: the file of its {rejected} rejected rows is not there",
+                self.name
+            ))),
+            (found, _) => Ok(found),
+        }
+    }
+
     /// Returns a value that must be the same in all parts: the inputs by content, or an option.
     fn identity(&self, what: &str) -> Value {
         match what {
@@ -138,8 +170,9 @@ fn refuse_strangers(parts: &[ShardOutput]) -> Result<(), RunError> {
     let Some((first, rest)) = parts.split_first() else {
         return Ok(());
     };
-    let options = first.manifest["options"].as_object().cloned().unwrap_or_default();
-    let names = options.keys().map(String::as_str).filter(|name| *name != "shard");
+    let options = parts.iter().filter_map(|part| part.manifest["options"].as_object());
+    let names = options.flat_map(|options| options.keys().map(String::as_str));
+    let names: BTreeSet<&str> = names.filter(|name| *name != "shard").collect();
     let names: Vec<&str> = std::iter::once("inputs").chain(names).collect();
     for part in rest {
         for name in &names {
@@ -182,11 +215,8 @@ fn refuse_gaps(parts: &[ShardOutput]) -> Result<(), RunError> {
 fn merge_rejects(parts: &[ShardOutput], output: &Path) -> Result<(), RunError> {
     let mut merged = PartialFile::create(&beside(output, ".rejects.jsonl"))?;
     for part in parts {
-        let path = beside(Path::new(&part.name), ".rejects.jsonl");
-        match std::fs::read(&path) {
-            Ok(lines) => merged.write(&lines)?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(RunError::file("read", &path)(error)),
+        if let Some(path) = part.rejects()? {
+            merged.write(&std::fs::read(&path).map_err(RunError::file("read", &path))?)?;
         }
     }
     merged.commit(true)
@@ -216,6 +246,7 @@ fn merged(
         options,
         counts,
         outputs: OutputFile::of(files),
+        rejects: None,
         time,
     })
 }

@@ -61,6 +61,7 @@ pub(crate) fn run(args: FilterArgs) -> Result<CommandOutcome, CliError> {
             options: serde_json::to_value(&options).expect("options serialise"),
             counts: serde_json::to_value(&summary.report).expect("counts serialise"),
             outputs: OutputFile::of(&summary.files),
+            rejects: None,
             time: Time::now(started.elapsed()),
         };
         manifest.write(Path::new(&args.output))?;
@@ -120,6 +121,9 @@ fn refuse_clash(args: &FilterArgs) -> Result<(), CliError> {
 fn refuse_inputs(args: &FilterArgs, dataset: &Dataset) -> Result<(), CliError> {
     let mut outputs = vec![PathBuf::from(&args.output)];
     outputs.extend(args.writing.report.clone());
+    if args.writing.sink().shard_rows.is_some() {
+        outputs.extend(sink::shards_there(Path::new(&args.output)));
+    }
     let files = dataset.files().iter().filter(|file| !file.is_stdin());
     for file in files {
         refuse_same_file(file.name(), &outputs)?;

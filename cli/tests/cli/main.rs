@@ -15,6 +15,7 @@ mod filter_gsm8k;
 mod hub;
 mod math_table;
 mod mistakes;
+mod outputs;
 mod principles;
 mod program;
 mod real_data;

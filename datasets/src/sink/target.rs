@@ -59,13 +59,18 @@ impl OutputTarget {
 /// An exclusive lock on an output, held as a system lock on `NAME.lock`, so that a killed run holds
 /// none. The file is removed on drop.
 #[derive(Debug)]
-pub(super) struct OutputLock {
+pub struct OutputLock {
     path: PathBuf,
     _file: File,
 }
 
 impl OutputLock {
-    pub(super) fn take(output: &Path) -> Result<Self> {
+    /// Takes the lock of an output file.
+    ///
+    /// # Errors
+    /// [`DatasetError::Locked`] where another run holds it, [`DatasetError::Usage`] where nothing can
+    /// be written beside the output, [`DatasetError::Io`] of the system.
+    pub fn take(output: &Path) -> Result<Self> {
         let path = beside(output, ".lock");
         loop {
             let file = open_regular(&path, &OpenOptions::new());
@@ -170,7 +175,7 @@ pub fn shard_names(output: &Path, total: usize) -> Vec<PathBuf> {
 }
 
 /// Lists existing shards of `output`, of any total.
-fn shards_there(output: &Path) -> Vec<PathBuf> {
+pub fn shards_there(output: &Path) -> Vec<PathBuf> {
     let (stem, ending) = split_name(output);
     let folder = folder_of(output);
     let Ok(entries) = fs::read_dir(folder) else {
@@ -209,10 +214,18 @@ pub(super) fn refuse_existing(output: &Path, in_shards: bool, overwrite: bool) -
     } else {
         output.exists().then(|| output.to_owned())
     };
-    match there {
-        Some(path) => Err(DatasetError::Exists { path }),
-        None => Ok(()),
+    if let Some(path) = there {
+        return Err(DatasetError::Exists { path });
     }
+    let journal = beside(output, ".journal");
+    if journal.exists() {
+        return Err(DatasetError::Usage(format!(
+            "{} belongs to a run of `tribunal score` that is not complete; the same command goes on \
+             with it, and --overwrite discards it",
+            journal.display()
+        )));
+    }
+    Ok(())
 }
 
 /// Renames complete files, in order, and removes other shards of an earlier output.

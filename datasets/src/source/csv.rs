@@ -3,7 +3,7 @@
 //! Cells have no types of their own, and none is nested. The column of verdicts holds their JSON, which is
 //! read as JSON lines are, so that a scored table has the same columns in every format.
 
-use std::io::BufRead;
+use std::io::{BufRead, Read as _};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -20,10 +20,16 @@ use crate::{DatasetError, Result};
 enum CellType {
     Null,
     Bool,
+    /// Integers that are exact as floating-point numbers too.
     Int,
+    /// Integers of 64 bits, of which some are not.
+    Long,
     Float,
     Text,
 }
+
+/// Integers up to here are exact as floating-point numbers.
+const EXACT: u64 = 1 << 53;
 
 impl CellType {
     /// The kind of one cell. A number that would be written differently than it stands (`007`,
@@ -32,7 +38,11 @@ impl CellType {
         match cell {
             "" => Self::Null,
             "true" | "false" | "True" | "False" => Self::Bool,
-            cell if is_int(cell) => Self::Int,
+            cell if is_int(cell) => match cell.parse::<i64>() {
+                Ok(int) if int.unsigned_abs() <= EXACT => Self::Int,
+                Ok(_) => Self::Long,
+                Err(_) => Self::Text,
+            },
             cell if is_float(cell) => Self::Float,
             _ => Self::Text,
         }
@@ -42,8 +52,9 @@ impl CellType {
         match (self, other) {
             (Self::Null, cell_type) | (cell_type, Self::Null) => cell_type,
             (left, right) if left == right => left,
+            (Self::Int | Self::Long, Self::Int | Self::Long) => Self::Long,
             (Self::Int | Self::Float, Self::Int | Self::Float) => Self::Float,
-            (Self::Bool | Self::Int | Self::Float | Self::Text, _other) => Self::Text,
+            (Self::Bool | Self::Int | Self::Long | Self::Float | Self::Text, _other) => Self::Text,
         }
     }
 
@@ -51,7 +62,7 @@ impl CellType {
         match self {
             Self::Null => DataType::Null,
             Self::Bool => DataType::Boolean,
-            Self::Int => DataType::Int64,
+            Self::Int | Self::Long => DataType::Int64,
             Self::Float => DataType::Float64,
             Self::Text => DataType::Utf8,
         }
@@ -67,9 +78,10 @@ struct ColumnType {
 }
 
 impl ColumnType {
-    fn new(name: &str) -> Self {
+    /// `is_text` keeps the cells of a column as they are.
+    fn new(name: &str, is_text: bool) -> Self {
         let objects = (name == SCORES_COLUMN).then_some(ValueShape::Null);
-        Self { cells: CellType::Null, objects }
+        Self { cells: if is_text { CellType::Text } else { CellType::Null }, objects }
     }
 
     fn observe(&mut self, cell: &str) {
@@ -94,7 +106,7 @@ impl ColumnType {
 fn is_int(cell: &str) -> bool {
     let digits = cell.strip_prefix('-').unwrap_or(cell);
     let plain = digits == "0" && cell == "0" || !digits.starts_with('0');
-    plain && digits.bytes().all(|b| b.is_ascii_digit()) && cell.parse::<i64>().is_ok()
+    plain && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
 fn is_float(cell: &str) -> bool {
@@ -107,6 +119,10 @@ fn is_float(cell: &str) -> bool {
         && !zeros
         && cell.parse::<f64>().is_ok_and(f64::is_finite)
 }
+
+/// Follows the text of a file. Where a quote is still open it is a part of the last cell, and otherwise
+/// a record of its own.
+const END: &[u8] = b"\n\x1f\x1etribunal end of text\x1e\x1f\n";
 
 /// A file being read, record by record.
 struct Records {
@@ -121,26 +137,35 @@ struct Records {
 impl Records {
     /// Opens a file and reads its names. `None` for a file without any.
     fn open(text: Box<dyn BufRead + Send>, file: Arc<str>, delimiter: u8) -> Result<Option<Self>> {
-        let mut reader = csv::ReaderBuilder::new()
+        let reader = csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
             .delimiter(delimiter)
-            .from_reader(text);
-        let mut record = ByteRecord::new();
-        let read = reader.read_byte_record(&mut record);
-        if !read.map_err(|error| broken(&file, 1, &error))? {
+            .from_reader(Box::new(text.chain(END)) as Box<dyn BufRead + Send>);
+        let mut records =
+            Self { reader, number: 0, record: ByteRecord::new(), names: Vec::new(), file };
+        if records.next()?.is_none() {
             return Ok(None);
         }
-        let names = names(&record, &file)?;
-        Ok(Some(Self { reader, number: 1, record, names, file }))
+        records.names = names(&records.record, &records.file)?;
+        Ok(Some(records))
     }
 
     /// Reads the next record, and says its number.
     fn next(&mut self) -> Result<Option<u64>> {
         self.number += 1;
         let read = self.reader.read_byte_record(&mut self.record);
-        let read = read.map_err(|error| broken(&self.file, self.number, &error))?;
-        Ok(read.then_some(self.number))
+        if !read.map_err(|error| broken(&self.file, self.number, &error))? {
+            return Ok(None);
+        }
+        let cell = self.record.iter().next_back().unwrap_or_default();
+        let is_end = cell == END.trim_ascii();
+        if !is_end && cell.ends_with(END) {
+            let problem = "a quote is opened in this row and never closed".to_owned();
+            let file = self.file.to_string();
+            return Err(DatasetError::Row { file, row: self.number, problem });
+        }
+        Ok((!is_end).then_some(self.number))
     }
 
     /// The cells of the current record; `None` if it is incomplete.
@@ -187,17 +212,19 @@ fn names(record: &ByteRecord, file: &str) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Reads a file for the types of its columns; also says how many rows can be read.
+/// Reads a file for the types of its columns; also says how many rows can be read. Columns that `is_text`
+/// holds for keep their cells as they are.
 pub(super) fn infer(
     text: Box<dyn BufRead + Send>,
     file: &Arc<str>,
     delimiter: u8,
+    is_text: impl Fn(&str) -> bool,
 ) -> Result<(SchemaRef, u64)> {
     let Some(mut records) = Records::open(text, file.clone(), delimiter)? else {
         return Ok((Arc::new(Schema::empty()), 0));
     };
     let mut columns: Vec<ColumnType> =
-        records.names.iter().map(|name| ColumnType::new(name)).collect();
+        records.names.iter().map(|name| ColumnType::new(name, is_text(name))).collect();
     let mut rows = 0;
     while records.next()?.is_some() {
         if let Ok(cells) = records.cells() {
@@ -296,7 +323,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_have_kinds() {
+    fn cells_have_types() {
         #[track_caller]
         fn check(cells: &[&str], expected: CellType) {
             let cell_type = cells
@@ -306,7 +333,11 @@ mod tests {
         }
         check(&["", ""], CellType::Null);
         check(&["true", "", "False"], CellType::Bool);
-        check(&["0", "-12", "9223372036854775807"], CellType::Int);
+        check(&["0", "-12", "9223372036854775807"], CellType::Long);
+        check(&["1", "9007199254740993"], CellType::Long);
+        check(&["-9007199254740993", "1"], CellType::Long);
+        check(&["9007199254740992", "2.5"], CellType::Float);
+        check(&["9007199254740993", "2.5"], CellType::Text);
         check(&["1", "2.5"], CellType::Float);
         check(&["1e5", "-0.5", "3."], CellType::Float);
         for text in [

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use arrow::datatypes::SchemaRef;
 
-use super::{BatchLimits, ParquetHead, SourceOptions, csv, json, parquet};
+use super::{BatchLimits, ParquetHead, SourceOptions, TextColumns, csv, json, parquet};
 use crate::format::{self, Compression, Format, Magic};
 use crate::json_array::{ArrayLines, begins_array};
 use crate::{DatasetError, Result, layout};
@@ -56,11 +56,11 @@ pub(super) fn open(names: &[String], options: &SourceOptions) -> Result<Vec<Inpu
     let mut files = Vec::new();
     for group in names.chunk_by(|left, right| left != STDIN && right != STDIN) {
         if group == [STDIN] {
-            files.push(InputFile::infer(spooled(options)?)?);
+            files.push(InputFile::infer(spooled(options)?, &options.texts)?);
             continue;
         }
         for path in layout::resolve(group, &options.selection)? {
-            files.push(InputFile::infer(detected(path, options)?)?);
+            files.push(InputFile::infer(detected(path, options)?, &options.texts)?);
         }
     }
     if files.is_empty() {
@@ -156,7 +156,7 @@ fn guessed(file: File, compression: Compression, name: &str) -> Result<Format> {
 
 impl InputFile {
     /// Reads a text once, or the footer of a Parquet file.
-    fn infer(detected: DetectedFile) -> Result<Self> {
+    fn infer(detected: DetectedFile, texts: &TextColumns) -> Result<Self> {
         let metadata = metadata(&detected.path)?;
         let mut file = Self {
             name: detected.name,
@@ -174,12 +174,13 @@ impl InputFile {
         match file.format {
             Format::Jsonl => {
                 file.is_array = begins_array(file.unpacked()?.fill_buf().map_err(file.broken())?);
-                let inferred = json::infer(file.text()?, &file.name)?;
+                let as_written = matches!(texts, TextColumns::All);
+                let inferred = json::infer(file.text()?, &file.name, as_written)?;
                 (file.schema, file.rows) = (inferred.schema, inferred.rows);
             }
             Format::Csv | Format::Tsv => {
                 let delimiter = file.format.delimiter();
-                let inferred = csv::infer(file.text()?, &file.name, delimiter)?;
+                let inferred = csv::infer(file.text()?, &file.name, delimiter, |name| texts.has(name))?;
                 (file.schema, file.rows) = inferred;
             }
             Format::Parquet => {

@@ -61,6 +61,28 @@ impl Default for BatchLimits {
     }
 }
 
+/// Columns whose cells between commas or tabs stay texts, whatever they look like.
+#[derive(Debug, Clone, Default)]
+pub enum TextColumns {
+    /// Those that hold something else than numbers or truth values.
+    #[default]
+    ByCells,
+    /// Those, and the named ones.
+    Named(Vec<String>),
+    /// All of them; those of JSON lines are the JSON of their values, as it is written.
+    All,
+}
+
+impl TextColumns {
+    fn has(&self, name: &str) -> bool {
+        match self {
+            Self::ByCells => false,
+            Self::Named(names) => names.iter().any(|own| own == name),
+            Self::All => true,
+        }
+    }
+}
+
 /// Options for opening inputs.
 #[derive(Debug, Clone, Default)]
 pub struct SourceOptions {
@@ -74,6 +96,8 @@ pub struct SourceOptions {
     pub limits: BatchLimits,
     /// Folder that standard input is spooled to; `None` for the system's temporary folder.
     pub temporary: Option<PathBuf>,
+    /// Columns whose cells stay texts.
+    pub texts: TextColumns,
 }
 
 /// Resolves files, globs and folders to files, in order.

@@ -119,6 +119,26 @@ fn texts_are_read() {
 }
 
 #[test]
+fn cells_of_text_columns_stay_as_they_are() {
+    let named = |names: &[&str]| SourceOptions {
+        texts: TextColumns::Named(names.iter().map(|name| (*name).to_owned()).collect()),
+        ..defaults()
+    };
+    let cells: &[u8] = b"a,b\n1.50,1.50\n2,True\n";
+    check(
+        &[("f.csv", cells)],
+        &named(&["a", "c"]),
+        Ok("{\"a\":\"1.50\",\"b\":\"1.50\"}\n{\"a\":\"2\",\"b\":\"True\"}\n"),
+    );
+    check(&[("f.csv", b"a,b\n1.50,2\n")], &named(&["a"]), Ok("{\"a\":\"1.50\",\"b\":2}\n"));
+    let all = SourceOptions { texts: TextColumns::All, ..defaults() };
+    check(&[("f.tsv", b"a\tb\n\t2\n")], &all, Ok("{\"a\":null,\"b\":\"2\"}\n"));
+    let written: &[u8] = b"{\"a\":1.50,\"b\":[1, {}]}\n{\"a\":\"x\",\"b\":null}\n";
+    let text = std::str::from_utf8(written).expect("text");
+    check(&[("f.jsonl", written)], &all, Ok(text));
+}
+
+#[test]
 fn verdicts_in_cells_are_objects() {
     let verdicts: &[u8] = b"r,scores\nx,\"{\"\"m\"\":{\"\"score\"\":1}}\"\ny,\nz,\"{\"\"n\"\":{\"\"score\"\":0.5}}\"\n";
     let objects = "{\"r\":\"x\",\"scores\":{\"m\":{\"score\":1},\"n\":null}}\n\
@@ -166,6 +186,12 @@ fn bad_files_are_errors() {
     check(&[("f.json", b"[\n {\"a\":1},\n {\"a\":2}")], &defaults(), Err("array is not closed"));
     check(&[("f.csv", b"a,a\n1,2\n")], &defaults(), Err("f.csv: column 'a' is named twice"));
     check(&[("f.jsonl", b"a\nb\n")], &defaults(), Err("f.jsonl:1: "));
+    let open = "f.csv:3: a quote is opened in this row and never closed";
+    check(&[("f.csv", b"a,b\n1,2\n1,\"x\n2,y\n3,z\n")], &defaults(), Err(open));
+    check(&[("f.csv", b"a,b\n1,2\n1,\"x\"\"")], &defaults(), Err(open));
+    check(&[("f.csv", b"a,\"b\n1,2\n")], &defaults(), Err("f.csv:1: a quote is opened"));
+    // A quote within a cell opens nothing.
+    check(&[("f.csv", b"a\n5\" disk\n")], &defaults(), Ok("{\"a\":\"5\\\" disk\"}\n"));
     let folder = Folder::new(&[("f.jsonl.gz", b"{\"a\":1}\n".repeat(1000).as_slice())]);
     let whole = fs::read(folder.name("f.jsonl.gz")).expect("ours");
     fs::write(folder.name("f.jsonl.gz"), &whole[..whole.len() / 2]).expect("ours");
@@ -184,6 +210,18 @@ fn files_go_together_by_name() {
         Ok("{\"a\":1,\"b\":2}\n{\"a\":4,\"b\":3}\n"),
     );
     check(&pair(b"{\"a\":1}", b"{\"a\":2.5}"), &defaults(), Ok("{\"a\":1.0}\n{\"a\":2.5}\n"));
+    check(
+        &pair(b"{\"a\":9007199254740993}", b"{\"a\":2.5}"),
+        &defaults(),
+        Err(
+            "f.jsonl: Cast error: column 'a' has fractions in other files, and 9007199254740993 here",
+        ),
+    );
+    check(
+        &pair(b"{\"a\":0.5}", b"{\"a\":9007199254740992}"),
+        &defaults(),
+        Ok("{\"a\":0.5}\n{\"a\":9.007199254740992e15}\n"),
+    );
     check(&pair(b"{\"a\":null}", b"{\"a\":[1]}"), &defaults(), Ok("{\"a\":null}\n{\"a\":[1]}\n"));
     check(
         &pair(b"{\"a\":{\"b\":1}}", b"{\"a\":{\"c\":[{\"d\":1}]}}"),

@@ -30,6 +30,23 @@ pub fn refuse_same_file(input: &str, outputs: &[PathBuf]) -> Result<(), RunError
     Ok(())
 }
 
+/// Refuses files that exist, unless they may be replaced.
+///
+/// # Errors
+/// [`RunError::Usage`] for the first that exists.
+pub(crate) fn refuse_existing<'p>(
+    overwrite: bool,
+    files: impl IntoIterator<Item = &'p PathBuf>,
+) -> Result<(), RunError> {
+    match files.into_iter().find(|path| path.exists()) {
+        Some(path) if !overwrite => {
+            let path = path.display();
+            Err(RunError::Usage(format!("{path} exists already; --overwrite replaces it")))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// Whether both names lead to the same file, also through links.
 fn is_same_file(a: &Path, b: &Path) -> bool {
     let identity = |path: &Path| {

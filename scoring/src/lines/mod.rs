@@ -28,7 +28,7 @@ use self::resume::RunState;
 use crate::backend::Backend;
 use crate::counts::Counts;
 use crate::error::RunError;
-use crate::files::PartialFile;
+use crate::files::{PartialFile, refuse_existing};
 use crate::header::{Header, ScorerIdentity};
 use crate::job::{Job, WINDOW_BYTES};
 use crate::mapping::Mapping;
@@ -132,7 +132,9 @@ fn open_output(
         }
     };
     let counts = Counts::new(header.scorers.len());
-    let rejects = job.target.named_rejects().map(PartialFile::create).transpose()?;
+    let rejects = job.target.named_rejects();
+    refuse_existing(job.existing.mode.overwrite, rejects.map(Path::to_owned).as_ref())?;
+    let rejects = rejects.map(PartialFile::create).transpose()?;
     Ok(RunState::InProgress(LineOutput::Stream(StreamOutput { name, sink, rejects, counts })))
 }
 

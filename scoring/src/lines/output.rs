@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use base::digest::hex;
+use datasets::sink::OutputLock;
 use sha2::{Digest as _, Sha256};
 
 use super::journal::{Journal, Record};
@@ -48,6 +49,8 @@ pub(crate) enum LineOutput {
 
 /// A file that gets its name when it is complete, with a journal.
 pub(crate) struct FileOutput {
+    /// Held until the files have their names.
+    pub(crate) _lock: OutputLock,
     pub(crate) journal: Journal,
     pub(crate) output: PartialFile,
     pub(crate) rejects: PartialFile,

@@ -9,7 +9,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use base::digest::hex;
-use datasets::sink::beside;
+use datasets::sink::{OutputLock, beside};
 
 use super::input::Input;
 use super::journal::{Journal, Past, Record};
@@ -17,7 +17,7 @@ use super::output::{FileOutput, chunk_digest};
 use super::reader::LineChunk;
 use crate::counts::Counts;
 use crate::error::RunError;
-use crate::files::{PartialFile, sync_folder};
+use crate::files::{PartialFile, refuse_existing, sync_folder};
 use crate::header::Header;
 use crate::job::OverwriteMode;
 use crate::target::Paths;
@@ -51,13 +51,14 @@ pub(crate) fn open(
     input: &mut Input,
 ) -> Result<RunState<FileOutput>, RunError> {
     if !paths.journal.exists() {
-        refuse_existing(mode, &[&paths.output, &paths.rejects])?;
+        refuse_existing(mode.overwrite, [&paths.output, &paths.rejects])?;
     }
+    let lock = OutputLock::take(&paths.output)?;
     let journal = Journal::open(&paths.journal)?;
     let past = journal.survey()?;
     if mode.restart || (past.n_records == 0 && !past.complete) {
-        refuse_existing(mode, &[&paths.output, &paths.rejects])?;
-        return begin(paths, journal, header).map(RunState::InProgress);
+        refuse_existing(mode.overwrite, [&paths.output, &paths.rejects])?;
+        return begin(lock, paths, journal, header).map(RunState::InProgress);
     }
     if let Some(why) = refusal(&past, header, input.is_stdin()) {
         return Err(RunError::Usage(format!(
@@ -68,7 +69,7 @@ pub(crate) fn open(
     // A complete run may have renamed its files before it was stopped.
     let is_named = |target: &Path| past.complete && !beside(target, ".partial").exists();
     let unnamed = [&paths.rejects, &paths.output].into_iter().filter(|path| !is_named(path));
-    refuse_existing(mode, &unnamed.collect::<Vec<_>>())?;
+    refuse_existing(mode.overwrite, unnamed)?;
     let written = if is_named(&paths.output) {
         paths.output.clone()
     } else {
@@ -76,7 +77,7 @@ pub(crate) fn open(
     };
     let last = replay(&journal, input, &written, &paths)?;
     if !past.complete {
-        return resume(paths, journal, last, &past, header).map(RunState::InProgress);
+        return resume((lock, paths), journal, last, &past, header).map(RunState::InProgress);
     }
     if last.n_records < past.n_records {
         return Err(RunError::Usage(format!(
@@ -89,16 +90,6 @@ pub(crate) fn open(
     Ok(RunState::Complete(last.counts(header)))
 }
 
-fn refuse_existing(mode: OverwriteMode, targets: &[&PathBuf]) -> Result<(), RunError> {
-    match targets.iter().find(|path| path.exists()) {
-        Some(path) if !mode.overwrite => {
-            let path = path.display();
-            Err(RunError::Usage(format!("{path} exists already; --overwrite replaces it")))
-        }
-        Some(_) | None => Ok(()),
-    }
-}
-
 fn refusal(past: &Past, header: &Header, is_stdin: bool) -> Option<String> {
     let journaled = past.header.as_ref()?;
     if is_stdin || journaled.input == "-" {
@@ -107,9 +98,15 @@ fn refusal(past: &Past, header: &Header, is_stdin: bool) -> Option<String> {
     header.difference(journaled)
 }
 
-fn begin(paths: Paths, mut journal: Journal, header: &Header) -> Result<FileOutput, RunError> {
+fn begin(
+    lock: OutputLock,
+    paths: Paths,
+    mut journal: Journal,
+    header: &Header,
+) -> Result<FileOutput, RunError> {
     journal.begin(header)?;
     Ok(FileOutput {
+        _lock: lock,
         output: PartialFile::create(&paths.output)?,
         rejects: PartialFile::create(&paths.rejects)?,
         counts: Counts::new(header.scorers.len()),
@@ -225,7 +222,7 @@ impl WrittenFile {
 
 /// Cuts the files to where journal, input and output agree.
 fn resume(
-    paths: Paths,
+    (lock, paths): (OutputLock, Paths),
     mut journal: Journal,
     last: Agreed,
     past: &Past,
@@ -238,7 +235,7 @@ fn resume(
     output.cut(done.0)?;
     rejects.cut(done.1)?;
     journal.cut(last.journal_bytes.max(past.header_bytes))?;
-    Ok(FileOutput { journal, output, rejects, paths, counts })
+    Ok(FileOutput { _lock: lock, journal, output, rejects, paths, counts })
 }
 
 /// Renames the files of a complete run that do not have their names yet.

@@ -158,6 +158,12 @@ impl Mapping {
         sources.map(|source| (source.column.as_str(), source.chosen))
     }
 
+    /// The columns whose cells are texts to a scorer; the id is none.
+    pub(crate) fn text_columns(&self) -> Vec<String> {
+        let read = self.sources.iter().filter(|source| source.field != Field::Id);
+        read.map(|source| source.column.clone()).collect()
+    }
+
     /// The position of the row's id among the columns.
     pub(crate) fn id_position(&self) -> Option<usize> {
         let is_id = |source: &FieldSource| source.field == Field::Id;

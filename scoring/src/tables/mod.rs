@@ -23,7 +23,7 @@ use self::process::{ScoredTable, TableScorer};
 use crate::backend::Backend;
 use crate::counts::Counts;
 use crate::error::RunError;
-use crate::files::{PartialFile, refuse_same_file};
+use crate::files::{PartialFile, refuse_existing, refuse_same_file};
 use crate::job::{Job, WINDOW_BYTES};
 use crate::ordered::{self, Window};
 use crate::prefetch::prefetch;
@@ -64,9 +64,10 @@ pub(crate) fn run(job: &Job) -> Result<ScoreSummary, RunError> {
     // An output that exists may be that of an unfinished run; its store says so later.
     let overwrite = sink.overwrite || verdicts.as_ref().is_some_and(|path| path.exists());
     sink::check(&job.output, &SinkOptions { overwrite, ..sink.clone() })?;
+    refuse_existing(overwrite, job.target.rejects().map(Path::to_owned).as_ref())?;
     let rows = if job.remote.url.is_some() { REQUEST_ROWS } else { CHUNK_ROWS };
     let limits = BatchLimits { rows, bytes: CHUNK_BYTES };
-    let dataset = Dataset::open(&job.inputs, &job.table.source(limits))?;
+    let dataset = Dataset::open(&job.inputs, &job.table.source(limits, &job.mapping))?;
     refuse_inputs(job, &dataset)?;
     let rows = &job.table.rows;
     let wanted =
@@ -99,10 +100,12 @@ fn old(job: &Job) -> ExistingVerdicts {
 }
 
 fn refuse_inputs(job: &Job, dataset: &Dataset) -> Result<(), RunError> {
-    let Some(output) = job.target.output() else {
-        return Ok(());
-    };
-    let outputs = [output.to_owned(), beside(output, ".partial")];
+    let named = job.target.output().into_iter().chain(job.target.rejects());
+    let mut outputs: Vec<PathBuf> =
+        named.flat_map(|path| [path.to_owned(), beside(path, ".partial")]).collect();
+    if let (Some(output), Some(_)) = (job.target.output(), job.table.writing.shard_rows) {
+        outputs.extend(sink::shards_there(output));
+    }
     let files = dataset.files().iter().filter(|file| !file.is_stdin());
     for file in files {
         refuse_same_file(file.name(), &outputs)?;

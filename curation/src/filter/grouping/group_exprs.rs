@@ -31,7 +31,7 @@ impl GroupExprs {
         let score = match (reads, &options.score) {
             (_, Some(score)) => Some(whole_name(score, schema)),
             (Reads::Answers, None) => None,
-            (Reads::Scores | Reads::Responses | Reads::Pairs, None) => Some(only_score(schema)?),
+            (Reads::Responses | Reads::Pairs, None) => Some(only_score(schema)?),
         };
         let column = |name: &Option<String>, default: &str, place| -> Result<GroupExpr> {
             let shown = name.as_deref().unwrap_or(default).to_owned();
@@ -40,7 +40,7 @@ impl GroupExprs {
         };
         let prompt = match reads {
             Reads::Pairs => Some(column(&options.prompt, "prompt", SqlOption::Prompt)?),
-            Reads::Scores | Reads::Responses | Reads::Answers => None,
+            Reads::Responses | Reads::Answers => None,
         };
         let response = match (reads, &options.response) {
             (Reads::Pairs, name) | (Reads::Responses, name @ Some(_)) => {
@@ -48,7 +48,7 @@ impl GroupExprs {
             }
             // Without a column of that name, the row itself is its response.
             (Reads::Responses, None) => column(&None, "response", SqlOption::Response).ok(),
-            (Reads::Scores | Reads::Answers, _) => None,
+            (Reads::Answers, _) => None,
         };
         let answer = match &options.operation {
             GroupOperation::Majority { answer } => Some(whole_name(answer, schema)),

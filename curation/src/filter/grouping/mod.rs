@@ -83,7 +83,7 @@ impl Grouping {
         let reads = options.operation.reads();
         let mut needed = match reads {
             Reads::Responses => NeededColumns::all(),
-            Reads::Scores | Reads::Pairs | Reads::Answers => NeededColumns::default(),
+            Reads::Pairs | Reads::Answers => NeededColumns::default(),
         };
         needed.add_exact(exact);
         for (text, place) in texts.expressions() {
@@ -110,13 +110,13 @@ impl Grouping {
             (Reads::Pairs, Some(response), None) => RowContent::Response(response),
             (_, Some(response), None) => RowContent::ResponseAndRow(response),
             (Reads::Responses, None, None) => RowContent::Row,
-            (Reads::Scores | Reads::Pairs | Reads::Answers, None, None) => RowContent::None,
+            (Reads::Pairs | Reads::Answers, None, None) => RowContent::None,
         };
         let pairs = match (reads, &texts.prompt, &texts.response) {
             (Reads::Pairs, Some(prompt), Some(response)) => {
                 Some(PairColumns::new((schema, exact), bounds, (&prompt.sql, &response.sql))?)
             }
-            (Reads::Scores | Reads::Responses | Reads::Pairs | Reads::Answers, _, _) => None,
+            (Reads::Responses | Reads::Pairs | Reads::Answers, _, _) => None,
         };
         let grouping = Self {
             options: options.clone(),

@@ -71,8 +71,6 @@ pub struct ComparisonColumns {
 /// Inputs of an operation besides the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reads {
-    /// Scores.
-    Scores,
     /// Scores, and responses as far as there is a column of them.
     Responses,
     /// Scores, prompts and responses.
@@ -84,8 +82,9 @@ pub(super) enum Reads {
 impl GroupOperation {
     pub(super) fn reads(&self) -> Reads {
         match self {
-            Self::PassRate { .. } => Reads::Scores,
-            Self::BestOfN { .. } | Self::Filtration { .. } => Reads::Responses,
+            Self::PassRate { .. } | Self::BestOfN { .. } | Self::Filtration { .. } => {
+                Reads::Responses
+            }
             Self::BestWorstPairs { .. } => Reads::Pairs,
             Self::Majority { .. } => Reads::Answers,
         }

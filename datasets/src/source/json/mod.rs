@@ -19,6 +19,7 @@ use self::value_shape::FitsShape;
 pub(super) use self::value_shape::ValueShape;
 use super::lines::{LineReader, MAX_LINE_BYTES, NumberedLine};
 use super::{BatchLimits, FileBatch, Reject, RowNumbers};
+use crate::json_text::json_text_field;
 use crate::{DatasetError, Result};
 
 /// What a first reading of a file found.
@@ -30,8 +31,12 @@ pub(super) struct InferredFile {
 }
 
 /// Reads a file for the shape of its rows. Rows that cannot be read are passed over: the second
-/// reading rejects them.
-pub(super) fn infer(text: Box<dyn BufRead + Send>, file: &str) -> Result<InferredFile> {
+/// reading rejects them. `as_written` keeps the JSON of each value.
+pub(super) fn infer(
+    text: Box<dyn BufRead + Send>,
+    file: &str,
+    as_written: bool,
+) -> Result<InferredFile> {
     let mut lines = LineReader::new(text);
     let mut line = Vec::new();
     let mut shape = ValueShape::Struct(indexmap::IndexMap::new());
@@ -56,7 +61,10 @@ pub(super) fn infer(text: Box<dyn BufRead + Send>, file: &str) -> Result<Inferre
         let problem = "the rows have more than 1,000 names: no table has that many columns";
         return Err(DatasetError::file(file, problem));
     };
-    let fields: Vec<_> = fields.iter().map(|(name, shape)| shape.field(name)).collect();
+    let field = |(name, shape): (&String, &ValueShape)| {
+        if as_written { json_text_field(name) } else { shape.field(name) }
+    };
+    let fields: Vec<_> = fields.iter().map(field).collect();
     Ok(InferredFile { schema: Arc::new(Schema::new(fields)), rows })
 }
 
@@ -67,11 +75,35 @@ pub(super) fn infer(text: Box<dyn BufRead + Send>, file: &str) -> Result<Inferre
 pub(super) fn observe(shape: &mut ValueShape, text: &str) -> std::result::Result<(), String> {
     if !fits(shape, text)? {
         let value: Value = serde_json::from_str(text).map_err(|error| reason(&error))?;
-        shape.observe(&value);
+        shape.observe(&value, has_long_integer(text));
         // Names that are new may be there twice.
         fits(shape, text)?;
     }
     Ok(())
+}
+
+/// Whether a row has an integer of more digits than 64 bits hold, outside of its strings.
+fn has_long_integer(text: &str) -> bool {
+    const DIGITS: usize = 19;
+    let (mut in_string, mut is_escaped, mut digits, mut is_float) = (false, false, 0, false);
+    for byte in text.bytes() {
+        if in_string {
+            in_string = is_escaped || byte != b'"';
+            is_escaped = byte == b'\\' && !is_escaped;
+            continue;
+        }
+        match byte {
+            b'0'..=b'9' => digits += 1,
+            b'.' | b'e' | b'E' | b'+' | b'-' if digits > 0 => is_float = true,
+            _ => {
+                if digits >= DIGITS && !is_float {
+                    return true;
+                }
+                (in_string, digits, is_float) = (byte == b'"', 0, false);
+            }
+        }
+    }
+    false
 }
 
 /// Whether a row has this shape, if it is one.

@@ -26,7 +26,7 @@ fn columns(schema: &Schema) -> Vec<String> {
 
 /// Reads `lines` and returns the rows as they would be written, and rejects as `row: reason`.
 fn read(lines: &str, limits: BatchLimits) -> (Vec<Value>, Vec<String>) {
-    let inferred = infer(text(lines), "f").expect("readable");
+    let inferred = infer(text(lines), "f", false).expect("readable");
     let mut reader = JsonReader::new(text(lines), "f".into(), inferred.schema, limits);
     let (mut rows, mut rejects) = (Vec::new(), Vec::new());
     while let Some(part) = reader.next().expect("memory is readable") {
@@ -43,7 +43,7 @@ fn read(lines: &str, limits: BatchLimits) -> (Vec<Value>, Vec<String>) {
 fn shapes_become_columns() {
     #[track_caller]
     fn check(lines: &str, expected: &[&str]) {
-        let inferred = infer(text(lines), "f").expect("readable");
+        let inferred = infer(text(lines), "f", false).expect("readable");
         assert_eq!(columns(&inferred.schema), expected, "{lines}");
     }
     check("", &[]);
@@ -61,6 +61,11 @@ fn shapes_become_columns() {
     // Beyond what 64 bits, or a floating-point number beside it, hold.
     check("{\"a\":9223372036854775807}", &["a integer"]);
     check("{\"a\":9223372036854775808}", &["a json"]);
+    check("{\"a\":123456789012345678901234567890}", &["a json"]);
+    check("{\"a\":-123456789012345678901234567890}\n{\"a\":1.5}", &["a json"]);
+    check("{\"a\":1.5}\n{\"a\":123456789012345678901234567890}", &["a json"]);
+    check("{\"a\":1e30,\"b\":\"\\\"12345678901234567890123\"}", &["a number", "b text"]);
+    check("{\"a\":12345678901234567890123.5}", &["a number"]);
     check("{\"a\":9007199254740993}\n{\"a\":0.5}", &["a json"]);
     check("{\"a\":9007199254740992}\n{\"a\":0.5}", &["a number"]);
     // What a broken row says counts for nothing.
@@ -96,7 +101,7 @@ fn broken_rows_are_rejected() {
 fn nothing_but_broken_rows_is_an_error() {
     #[track_caller]
     fn check(lines: &str, row: &str) {
-        let error = infer(text(lines), "f").expect_err(lines).to_string();
+        let error = infer(text(lines), "f", false).expect_err(lines).to_string();
         assert!(error.starts_with(&format!("f:{row}: ")), "{error}");
     }
     check("hello", "1");
@@ -106,7 +111,7 @@ fn nothing_but_broken_rows_is_an_error() {
 #[test]
 fn rows_know_their_lines_and_batches_their_bounds() {
     let lines = "{\"a\":1}\n\n{\"a\":2}\nx\n{\"a\":3}\n{\"a\":4}";
-    let inferred = infer(text(lines), "f").expect("readable");
+    let inferred = infer(text(lines), "f", false).expect("readable");
     let numbers = |rows: usize, bytes: usize| {
         let limits = BatchLimits { rows, bytes };
         let mut reader = JsonReader::new(text(lines), "f".into(), inferred.schema.clone(), limits);

@@ -37,27 +37,34 @@ pub(in crate::source) enum ValueShape {
     Mixed,
 }
 
+/// Whether a float is as large as integers that 64 bits do not hold, which are read as floats.
+fn is_beyond(float: Option<f64>) -> bool {
+    float.is_some_and(|float| float.abs() >= 9_223_372_036_854_775_808.0)
+}
+
 impl ValueShape {
-    /// The shape of one value.
-    fn of(value: &Value) -> Self {
+    /// The shape of one value. `has_long` says that its row has integers of more than 64 bits: the column
+    /// of a number that may be one keeps it as it is written.
+    fn of(value: &Value, has_long: bool) -> Self {
         match value {
             Value::Null => Self::Null,
             Value::Bool(_) => Self::Bool,
             Value::Number(number) => match (number.as_i64(), number.as_u64()) {
                 (Some(int), _) => Self::of_int(int),
                 (None, Some(_)) => Self::Mixed,
+                (None, None) if has_long && is_beyond(number.as_f64()) => Self::Mixed,
                 (None, None) => Self::Float,
             },
             Value::String(_) => Self::Text,
             Value::Array(items) => {
                 let mut shape = Self::Null;
                 for item in items {
-                    shape.observe(item);
+                    shape.observe(item, has_long);
                 }
                 Self::List(Box::new(shape))
             }
             Value::Object(entries) => {
-                let field = |(name, value): (&String, &Value)| (name.clone(), Self::of(value));
+                let field = |(name, value): (&String, &Value)| (name.clone(), Self::of(value, has_long));
                 Self::capped(entries.iter().map(field).collect())
             }
         }
@@ -72,9 +79,9 @@ impl ValueShape {
     }
 
     /// Widens the shape to take `value` too.
-    pub(super) fn observe(&mut self, value: &Value) {
+    pub(super) fn observe(&mut self, value: &Value, has_long: bool) {
         let own = std::mem::replace(self, Self::Null);
-        *self = own.merge(Self::of(value));
+        *self = own.merge(Self::of(value, has_long));
     }
 
     /// The narrowest shape that takes what both take.
@@ -187,8 +194,18 @@ impl<'de> Visitor<'de> for FitsShape<'_> {
         })
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<bool, E> {
-        Ok(matches!(self.0, ValueShape::Float | ValueShape::Mixed))
+    fn visit_f64<E>(self, float: f64) -> Result<bool, E> {
+        Ok(match self.0 {
+            ValueShape::Mixed => true,
+            ValueShape::Float => !is_beyond(Some(float)),
+            ValueShape::Null
+            | ValueShape::Bool
+            | ValueShape::Int
+            | ValueShape::Long
+            | ValueShape::Text
+            | ValueShape::List(_)
+            | ValueShape::Struct(_) => false,
+        })
     }
 
     fn visit_str<E>(self, _: &str) -> Result<bool, E> {
