@@ -1,6 +1,7 @@
 //! The handle to an engine.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use models::Forward;
 use models::adapter::Adapter;
@@ -9,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use crate::check;
 use crate::command::{CheckedRequest, Command, Submission};
 use crate::config::{EngineConfig, RequestLimits};
-use crate::error::{LoadError, SubmitError};
+use crate::error::{LoadError, RequestError, SubmitError};
 use crate::request::{Request, RequestParams, Task, TokenMeter};
 use crate::sampling::Sampler;
 use crate::scheduler::TaskState;
@@ -70,30 +71,108 @@ impl Engine {
         mut requests: Vec<Request>,
         params: RequestParams,
     ) -> Result<Ticket, SubmitError> {
-        let adapters = self.status.borrow().adapters.clone();
-        check::requests(&mut requests, &self.limits, &adapters)?;
-        let n_requests = requests.len();
-        let max_events = requests.iter().map(max_events).sum();
-        let requests = self.with_permits(requests)?;
-        let (events, inbox) = mpsc::channel(max_events);
-        let n_tokens = requests.iter().map(|request| request.token_ids.len()).sum();
-        let meter = self.meter.get().cloned();
-        let submission = Submission { requests, params, events, meter };
+        let count = self.check(&mut requests)?;
+        let permit =
+            self.tokens.clone().try_acquire_many_owned(count).map_err(|_| self.overloaded())?;
+        let (submission, ticket) = self.submission(requests, params, permit)?;
         match self.commands.try_send(Command::Submit(submission)) {
             Ok(()) => {
-                if let Some(meter) = self.meter.get() {
-                    meter.input(params.client, n_tokens);
-                }
-                Ok(Ticket::new(inbox, self.commands.clone(), n_requests))
+                self.meter_input(params.client, count);
+                Ok(ticket)
             }
             Err(mpsc::error::TrySendError::Full(_)) => Err(self.overloaded()),
             Err(mpsc::error::TrySendError::Closed(_)) => Err(SubmitError::ShuttingDown),
         }
     }
 
-    /// Reserves queue capacity for `tokens` tokens of a batch job; hold the permit until the job's
-    /// requests are done. Batch jobs share half of `queue_tokens`, first in first out, so that they
-    /// are never refused and leave room for interactive requests.
+    /// As [`Engine::submit`], for a batch job: waits for queue capacity in place of
+    /// [`SubmitError::Overloaded`]. The requests also take batch capacity, until the ticket is
+    /// dropped: see [`Engine::reserve_batch_capacity`]. If the deadline passes first, each ends
+    /// with [`RequestError::Deadline`].
+    ///
+    /// # Errors
+    /// [`SubmitError`]; then none of them is queued.
+    pub async fn submit_batch(
+        &self,
+        mut requests: Vec<Request>,
+        params: RequestParams,
+    ) -> Result<Ticket, SubmitError> {
+        let count = self.check(&mut requests)?;
+        let acquired = async {
+            let batch = self.reserve_batch_capacity(count as usize).await;
+            let permit = self.tokens.clone().acquire_many_owned(count).await;
+            (batch, permit.expect("the semaphore is never closed"))
+        };
+        let acquired = tokio::select! {
+            biased;
+            acquired = acquired => Some(acquired),
+            () = self.deadline_passed(params.deadline) => None,
+        };
+        let Some((batch, permit)) = acquired else {
+            let commands = self.commands.clone();
+            return Ok(Ticket::failed(commands, requests.len(), &RequestError::Deadline));
+        };
+        let (submission, ticket) = self.submission(requests, params, permit)?;
+        let sent = self.commands.send(Command::Submit(submission)).await;
+        sent.map_err(|_| SubmitError::ShuttingDown)?;
+        self.meter_input(params.client, count);
+        Ok(ticket.holding(batch))
+    }
+
+    /// Returns after the first step that ends past the deadline. It needs no timer: while capacity
+    /// is lacking, the requests that hold it run.
+    async fn deadline_passed(&self, deadline: Option<Instant>) {
+        let Some(deadline) = deadline else {
+            return std::future::pending().await;
+        };
+        let mut status = self.status.clone();
+        while Instant::now() < deadline {
+            if status.changed().await.is_err() {
+                // The thread has ended, which returns all capacity.
+                return std::future::pending().await;
+            }
+        }
+    }
+
+    /// Checks requests and returns the number of their tokens.
+    fn check(&self, requests: &mut [Request]) -> Result<u32, SubmitError> {
+        let adapters = self.status.borrow().adapters.clone();
+        check::requests(requests, &self.limits, &adapters)?;
+        let total: usize = requests.iter().map(|request| request.token_ids.len()).sum();
+        let max = self.limits.queue_tokens;
+        let too_long = SubmitError::TooLong { what: "the queue", max, given: total };
+        if total > max {
+            return Err(too_long);
+        }
+        u32::try_from(total).map_err(|_| too_long)
+    }
+
+    /// Checked requests as a command, and their ticket. `permit` has their tokens.
+    fn submission(
+        &self,
+        requests: Vec<Request>,
+        params: RequestParams,
+        permit: OwnedSemaphorePermit,
+    ) -> Result<(Submission, Ticket), SubmitError> {
+        let n_requests = requests.len();
+        let max_events = requests.iter().map(max_events).sum();
+        let requests = self.with_permits(requests, permit)?;
+        let (events, inbox) = mpsc::channel(max_events);
+        let meter = self.meter.get().cloned();
+        let submission = Submission { requests, params, events, meter };
+        Ok((submission, Ticket::new(inbox, self.commands.clone(), n_requests)))
+    }
+
+    fn meter_input(&self, client: u64, n_tokens: u32) {
+        if let Some(meter) = self.meter.get() {
+            meter.input(client, n_tokens as usize);
+        }
+    }
+
+    /// Reserves batch capacity for `tokens` tokens; hold the permit until the requests are done.
+    /// Batch jobs share half of `queue_tokens`, first in first out, and so leave room for
+    /// interactive requests. Interactive requests may still fill the queue, so that
+    /// [`Engine::submit`] refuses: use [`Engine::submit_batch`] for requests that must wait.
     pub async fn reserve_batch_capacity(&self, tokens: usize) -> OwnedSemaphorePermit {
         let most = (self.limits.queue_tokens / 2).min(tokens);
         let count = u32::try_from(most).unwrap_or(u32::MAX);
@@ -101,17 +180,12 @@ impl Engine {
         permit.expect("the semaphore is never closed")
     }
 
-    /// Takes queue capacity for each request and starts its task's state.
-    fn with_permits(&self, requests: Vec<Request>) -> Result<Vec<CheckedRequest>, SubmitError> {
-        let total: usize = requests.iter().map(|request| request.token_ids.len()).sum();
-        let max = self.limits.queue_tokens;
-        let too_long = SubmitError::TooLong { what: "the queue", max, given: total };
-        if total > max {
-            return Err(too_long);
-        }
-        let count = u32::try_from(total).map_err(|_| too_long)?;
-        let mut permit =
-            self.tokens.clone().try_acquire_many_owned(count).map_err(|_| self.overloaded())?;
+    /// Gives each request its part of the permit and starts its task's state.
+    fn with_permits(
+        &self,
+        requests: Vec<Request>,
+        mut permit: OwnedSemaphorePermit,
+    ) -> Result<Vec<CheckedRequest>, SubmitError> {
         let checked = |(at, request): (usize, Request)| {
             let permit = permit.split(request.token_ids.len());
             Ok(CheckedRequest {

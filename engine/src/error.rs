@@ -68,7 +68,8 @@ pub enum RequestError {
     /// No continuation satisfies the constraint.
     #[error("the constraint cannot be satisfied: {0}")]
     Constraint(String),
-    /// The adapter was removed before the request reached the engine's thread.
+    /// The adapter was removed, or replaced by one without the score head that the request reads,
+    /// before the request reached the engine's thread.
     #[error("the adapter {0:?} was unloaded")]
     AdapterGone(String),
     /// The engine stopped before the request was done.

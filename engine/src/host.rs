@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use chat::{Folder, Tokenizer};
 use gpu::Gpu;
 use models::adapter::{Adapter, Base};
-use models::live::{LiveWeights, View};
+use models::live::{LiveWeights, View, live_digest};
 use models::weights::{Checkpoint, Numerics, NumericsChoice};
 use models::{LoadOptions, ModelConfig};
 
@@ -121,7 +121,7 @@ impl Host {
     pub fn live(spec: LiveSpec) -> Result<Host, LoadError> {
         spec.tokenizer.check_against(spec.config.vocab_size)?;
         let parameters = spec.config.parameters().unwrap_or(u64::MAX);
-        let digest = format!("live:{}", spec.digest);
+        let digest = live_digest(&spec.digest);
         let (engine, numerics, bytes_each) = match spec.card {
             None => {
                 let engine = start(spec.view, &spec.config, spec.capacity)?;

@@ -10,10 +10,11 @@ use std::time::Instant;
 
 use models::adapter::Adapter;
 use models::batch::AdapterSlot;
+use models::live::is_live_digest;
 use models::{Forward, ModelError, RowOutput};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 
-use crate::cache::{CacheNamespace, SequenceId};
+use crate::cache::{CacheNamespace, CachedAdapter, SequenceId};
 use crate::command::{CheckedRequest, Command, Submission, WeightUpdateGuard};
 use crate::config::EngineConfig;
 use crate::error::{RequestError, panic_message};
@@ -63,6 +64,10 @@ struct Core<F> {
     /// Use of each adapter slot, including those of removed adapters with running sequences.
     slots: HashMap<AdapterSlot, SlotUse>,
     next_id: u64,
+    /// Number of adapters inserted so far.
+    n_insertions: u64,
+    /// Whether the model has a score head of its own.
+    has_head: bool,
     steps: u64,
     /// Whether the forward's device is lost, or has weights of two updates: no step can succeed
     /// before the program restarts.
@@ -88,6 +93,7 @@ struct Caller {
 struct ServedAdapter {
     slot: AdapterSlot,
     digest: Arc<str>,
+    cached: CachedAdapter,
     head_labels: Option<usize>,
 }
 
@@ -113,6 +119,8 @@ impl<F: Forward> Core<F> {
             adapters: HashMap::new(),
             slots: HashMap::new(),
             next_id: 0,
+            n_insertions: 0,
+            has_head: config.head_labels.is_some(),
             steps: 0,
             lost: false,
             status,
@@ -204,16 +212,12 @@ impl<F: Forward> Core<F> {
         params: RequestParams,
         (events, meter): (mpsc::Sender<RequestEvent>, Option<Arc<dyn TokenMeter>>),
     ) {
-        let adapter = match &request.adapter {
-            None => None,
-            Some(name) => {
-                let Some(adapter) = self.adapters.get(name) else {
-                    let result = Err(RequestError::AdapterGone(name.to_string()));
-                    // It fails if the caller has left.
-                    let _ = events.try_send(RequestEvent::Done { request: at, result });
-                    return;
-                };
-                Some(adapter.clone())
+        let adapter = match self.adapter_of(&request) {
+            Ok(adapter) => adapter,
+            Err(error) => {
+                // It fails if the caller has left.
+                let _ = events.try_send(RequestEvent::Done { request: at, result: Err(error) });
+                return;
             }
         };
         let caller = Caller {
@@ -242,7 +246,7 @@ impl<F: Forward> Core<F> {
             id,
             token_ids: request.token_ids.to_vec(),
             namespace: CacheNamespace {
-                adapter: adapter.as_ref().map(|adapter| adapter.digest.clone()),
+                adapter: adapter.as_ref().map(|adapter| adapter.cached.clone()),
                 salt: params.salt,
             },
             slot: adapter.as_ref().map(|adapter| adapter.slot),
@@ -251,6 +255,22 @@ impl<F: Forward> Core<F> {
             task: request.task,
         });
         self.callers.insert(id, caller);
+    }
+
+    /// The adapter that a request runs under; `None` for the base model. The request was checked
+    /// against the adapters of an earlier time: one that has lost what the request needs since then
+    /// must not reach a batch, whose every member would fail with it.
+    fn adapter_of(&self, request: &CheckedRequest) -> Result<Option<ServedAdapter>, RequestError> {
+        let Some(name) = &request.adapter else {
+            return Ok(None);
+        };
+        let lacks_head = |adapter: &ServedAdapter| {
+            !self.has_head && adapter.head_labels.is_none() && request.task.reads_head()
+        };
+        match self.adapters.get(name) {
+            Some(adapter) if !lacks_head(adapter) => Ok(Some(adapter.clone())),
+            Some(_) | None => Err(RequestError::AdapterGone(name.to_string())),
+        }
     }
 
     /// Sends a scheduler's event to the sequence's caller.
@@ -326,8 +346,16 @@ impl<F: Forward> Core<F> {
     }
 
     fn insert_adapter(&mut self, name: Arc<str>, adapter: Arc<Adapter>) -> Result<(), ModelError> {
+        let digest: Arc<str> = adapter.digest.as_str().into();
+        self.n_insertions += 1;
+        let cached = if is_live_digest(&digest) {
+            CachedAdapter::Live(self.n_insertions)
+        } else {
+            CachedAdapter::Frozen(digest.clone())
+        };
         let served = ServedAdapter {
-            digest: adapter.digest.as_str().into(),
+            digest,
+            cached,
             head_labels: adapter.head.as_ref().map(models::head::Head::n_labels),
             slot: self.forward.insert(adapter)?,
         };

@@ -1,6 +1,6 @@
 //! The caller's end of a submission.
 
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::command::Command;
 use crate::error::RequestError;
@@ -13,6 +13,8 @@ pub struct Ticket {
     commands: mpsc::Sender<Command>,
     n_requests: usize,
     n_done: usize,
+    /// Capacity of a batch job; `None` for other requests.
+    batch_capacity: Option<OwnedSemaphorePermit>,
 }
 
 impl Ticket {
@@ -22,7 +24,27 @@ impl Ticket {
         commands: mpsc::Sender<Command>,
         n_requests: usize,
     ) -> Ticket {
-        Ticket { events, commands, n_requests, n_done: 0 }
+        Ticket { events, commands, n_requests, n_done: 0, batch_capacity: None }
+    }
+
+    /// A ticket for requests that all failed before they were queued.
+    pub(crate) fn failed(
+        commands: mpsc::Sender<Command>,
+        n_requests: usize,
+        error: &RequestError,
+    ) -> Ticket {
+        let (sender, events) = mpsc::channel(n_requests);
+        for request in 0..n_requests {
+            let event = RequestEvent::Done { request, result: Err(error.clone()) };
+            sender.try_send(event).expect("the channel has room for all requests");
+        }
+        Ticket::new(events, commands, n_requests)
+    }
+
+    /// The ticket with the capacity of its batch job.
+    pub(crate) fn holding(mut self, capacity: OwnedSemaphorePermit) -> Ticket {
+        self.batch_capacity = Some(capacity);
+        self
     }
 
     /// Waits for the next event; `None` once every request is done.

@@ -19,6 +19,20 @@ use crate::model::assemble;
 use crate::packed::Matrix;
 use crate::weights::{DetachedWeights, Names, TrainableWeights, WeightSource};
 
+/// Begins the digest of content that changes while it is served.
+const LIVE: &str = "live:";
+
+/// The digest of content that changes while it is served: `live:` and the digest of the initial
+/// content. It never changes, and copies of one original have the same.
+pub fn live_digest(initial: &str) -> String {
+    format!("{LIVE}{initial}")
+}
+
+/// Whether a digest is one of [`live_digest`], so that equal digests may have different content.
+pub fn is_live_digest(digest: &str) -> bool {
+    digest.starts_with(LIVE)
+}
+
 /// Decoder and head over some weights.
 #[derive(Clone, Debug)]
 pub struct View {
@@ -97,8 +111,7 @@ pub struct LiveAdapter {
 }
 
 impl LiveAdapter {
-    /// A trainable copy of an adapter. Its digest is `live:` and the digest of the original: the
-    /// content changes under that name.
+    /// A trainable copy of an adapter. Its digest is the [`live_digest`] of the original's.
     ///
     /// # Errors
     /// A tensor that cannot be copied.
@@ -120,7 +133,7 @@ impl LiveAdapter {
             Some(head) => Some(head.to_variables(&mut variables)?),
         };
         let tracked = Adapter {
-            digest: format!("live:{}", adapter.digest),
+            digest: live_digest(&adapter.digest),
             pairs: tracked,
             head,
             report: adapter.report.clone(),

@@ -290,6 +290,7 @@ impl<'a> EngineClient<'a> {
                 wave.push(next);
             }
             for answer in self.wave(&served.host.engine, wave, tokens).await? {
+                check_adapter(served, &answer)?;
                 trace.used(&answer.usage);
                 trace.saw_revisions(served.host.is_live().then(|| answer.revisions()));
                 outputs.push(answer);
@@ -307,11 +308,6 @@ impl<'a> EngineClient<'a> {
         let share = u32::try_from(tokens).unwrap_or(u32::MAX);
         let permits = self.flow.acquire_many(share.min(self.flow_tokens)).await;
         let _held = permits.expect("the semaphore is never closed");
-        let _room = match self.options.priority {
-            Priority::Interactive => None,
-            // Batch work waits for capacity; interactive work fails if there is none.
-            Priority::Batch => Some(engine.reserve_batch_capacity(tokens).await),
-        };
         let params = RequestParams {
             priority: self.options.priority,
             deadline: self.options.deadline,
@@ -323,7 +319,12 @@ impl<'a> EngineClient<'a> {
             None => Vec::new(),
             Some(_) => requests.iter().map(RecordedRequest::of).collect(),
         };
-        let ticket = engine.submit(requests, params).map_err(submit_failure)?;
+        let ticket = match self.options.priority {
+            Priority::Interactive => engine.submit(requests, params),
+            // Batch work waits for capacity; interactive work fails if there is none.
+            Priority::Batch => engine.submit_batch(requests, params).await,
+        };
+        let ticket = ticket.map_err(submit_failure)?;
         let outputs = ticket.all().await.into_iter();
         let outputs: Vec<RequestOutput> = outputs
             .map(|answer| answer.map_err(request_failure))
@@ -427,6 +428,18 @@ fn request_failure(failure: engine::RequestError) -> Failure {
         engine::RequestError::ShuttingDown => (FailureKind::Overloaded, "draining"),
     };
     Failure::new(kind, Reason::with(code, detail))
+}
+
+/// Fails if another adapter than the one that was found computed an output: its name was given to
+/// new content meanwhile. The digest that a score names must be the one that computed it, and the
+/// outputs of two adapters must not become one score. The next attempt finds the new adapter.
+fn check_adapter(served: &Served, answer: &RequestOutput) -> Result<(), Failure> {
+    let expected = served.adapter.as_ref().map(|adapter| &adapter.digest);
+    if answer.adapter.as_ref() == expected {
+        return Ok(());
+    }
+    let detail = format!("the adapter '{}' was replaced meanwhile; try again", served.name());
+    Err(Failure::new(FailureKind::Overloaded, Reason::with("adapter_replaced", detail)))
 }
 
 fn wrong_output() -> Failure {

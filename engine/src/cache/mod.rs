@@ -31,5 +31,5 @@ mod tree;
 
 pub use manager::BlockManager;
 pub use pool::BlockCounts;
-pub use prefix::{CacheNamespace, PendingPrefix, PrefixMatch, SequenceId};
+pub use prefix::{CacheNamespace, CachedAdapter, PendingPrefix, PrefixMatch, SequenceId};
 pub use table::{Allocated, Allocation, BlockTable};

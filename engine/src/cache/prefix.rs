@@ -6,10 +6,21 @@ use std::sync::Arc;
 /// [`super::BlockManager::invalidate`] empties the cache when they change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CacheNamespace {
-    /// Digest of the adapter; `None` for the base model.
-    pub adapter: Option<Arc<str>>,
+    /// The adapter; `None` for the base model.
+    pub adapter: Option<CachedAdapter>,
     /// Cache salt of the request.
     pub salt: u64,
+}
+
+/// An adapter as the cache identifies it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum CachedAdapter {
+    /// The digest of content that never changes: it finds its prefixes again when it is loaded
+    /// again, also under another name.
+    Frozen(Arc<str>),
+    /// The number of the insertion of content that changes. Copies of one original have the same
+    /// digest and come to differ, and slots are used again, so that neither identifies the content.
+    Live(u64),
 }
 
 /// A sequence's number, assigned by the engine's thread.

@@ -16,16 +16,40 @@ enum Admission {
 }
 
 impl Scheduler {
-    /// Admits sequences of a priority while there is budget, a free slot and blocks.
-    pub(super) fn admit(&mut self, priority: Priority, plan: &mut StepPlan) {
-        while plan.budget > 0
+    /// Admits interactive sequences. False if one was not admitted because blocks are lacking.
+    pub(super) fn admit_interactive(&mut self, plan: &mut StepPlan) -> bool {
+        self.admit(Priority::Interactive, usize::MAX, plan)
+    }
+
+    /// Admits batch sequences.
+    pub(super) fn admit_batch(&mut self, plan: &mut StepPlan) {
+        self.admit(Priority::Batch, usize::MAX, plan);
+    }
+
+    /// Admits a batch sequence if none runs, while an interactive sequence lacks blocks. If more
+    /// were admitted, they would take the blocks that others free, one by one, and the interactive
+    /// sequence would never find enough. If none were, steady interactive load would starve them.
+    pub(super) fn admit_single_batch(&mut self, plan: &mut StepPlan) {
+        let is_batch = |id| self.sequences[id].sequence.priority == Priority::Batch;
+        if !self.running.iter().any(is_batch) {
+            self.admit(Priority::Batch, 1, plan);
+        }
+    }
+
+    /// Admits at most `n_most` sequences of a priority while there is budget, a free slot and
+    /// blocks. False if one was not admitted because blocks are lacking.
+    fn admit(&mut self, priority: Priority, n_most: usize, plan: &mut StepPlan) -> bool {
+        let mut n_tried = 0;
+        while n_tried < n_most
+            && plan.budget > 0
             && !plan.preempted
             && self.running.len() < self.config.max_sequences
             && self.n_waiting < self.config.max_sequences
         {
             let Some(id) = self.next_queued(priority) else {
-                return;
+                return true;
             };
+            n_tried += 1;
             match self.try_admit(id, plan) {
                 Admission::Admitted => {
                     let others_wait = self.n_queued() > 0;
@@ -33,9 +57,10 @@ impl Scheduler {
                 }
                 Admission::AwaitsPrefix => {}
                 // Those behind it do not overtake: a long sequence would starve.
-                Admission::NoBlocks => return,
+                Admission::NoBlocks => return false,
             }
         }
+        true
     }
 
     fn next_queued(&mut self, priority: Priority) -> Option<SequenceId> {

@@ -2,6 +2,7 @@
 //!
 //! A step has a budget of tokens. It takes the next token of every generation, then prefill chunks.
 //! Interactive sequences go before batch sequences, which keep an eighth of the budget. While an
+//! interactive sequence waits for blocks, a batch sequence is admitted only if none runs. While an
 //! interactive generation decodes, prefill takes an eighth of a step, to bound the time between
 //! tokens. A sequence whose prefix another sequence is computing waits for it. When KV blocks run
 //! out, the least urgent sequence is preempted and recomputed later; the most urgent one can always

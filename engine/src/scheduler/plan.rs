@@ -44,12 +44,16 @@ impl Scheduler {
         let reserved = if has_batch { plan.budget / BATCH_PRIORITY_DIVISOR } else { 0 };
         plan.budget -= reserved;
         self.schedule_prefills(&interactive, &mut plan);
-        self.admit(Priority::Interactive, &mut plan);
+        let fitted = self.admit_interactive(&mut plan);
         plan.budget += reserved;
         self.schedule_prefills(&batch, &mut plan);
-        self.admit(Priority::Batch, &mut plan);
-        // Interactive sequences take what batch sequences left of their share.
-        self.admit(Priority::Interactive, &mut plan);
+        if fitted {
+            self.admit_batch(&mut plan);
+            // Interactive sequences take what batch sequences left of their share.
+            self.admit_interactive(&mut plan);
+        } else {
+            self.admit_single_batch(&mut plan);
+        }
         self.fill_budget(&mut plan);
         plan
     }

@@ -69,6 +69,14 @@ impl TaskState {
         }))
     }
 
+    /// Whether an output of the score head is read.
+    pub(crate) fn reads_head(&self) -> bool {
+        match self {
+            TaskState::Rows(rows) => rows.rows.iter().any(|row| row.read == OutputSpec::Head),
+            TaskState::Generation(_) => false,
+        }
+    }
+
     /// The output of a generation that was resumed at its end and needs no computation; otherwise
     /// `None`.
     pub(crate) fn finished_output(&self) -> Option<TaskOutput> {

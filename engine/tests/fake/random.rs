@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use crate::forward::{Fake, Fault, POISON, VOCAB, naive_under, silence_injected_panics};
-use engine::cache::{CacheNamespace, SequenceId};
+use engine::cache::{CacheNamespace, CachedAdapter, SequenceId};
 use engine::sampling::{Sampler, SamplingParams};
 use engine::scheduler::{Scheduler, SchedulerConfig, SchedulerEvent, Sequence, TaskState};
 use engine::{OutputSpec, Priority, RequestError, TaskOutput};
@@ -97,7 +97,7 @@ impl World {
             id,
             token_ids: expected.token_ids.clone(),
             namespace: CacheNamespace {
-                adapter: expected.slot.map(|slot| format!("{slot:?}").into()),
+                adapter: expected.slot.map(|slot| CachedAdapter::Live(u64::from(slot.0))),
                 salt: 0,
             },
             slot: expected.slot,

@@ -174,3 +174,41 @@ fn prefix_owner_inherits_waiter_priority() {
     script.add(&(text("a", 29) + "b"), 0);
     insta::assert_snapshot!(script.run());
 }
+
+/// The step in which a sequence was done.
+fn done_step(protocol: &str, id: SequenceId) -> usize {
+    let is_done = |line: &str| {
+        let done = line.split(['[', ']']).nth(1).unwrap();
+        done.split(", ").any(|done| done == id.0.to_string())
+    };
+    protocol.lines().position(is_done).unwrap()
+}
+
+#[test]
+fn interactive_sequence_that_lacks_blocks_is_not_starved_by_batch() {
+    let mut script = Script::new(4, 16, 8);
+    // Each has one block, and they end at different times.
+    let mut add = |(n, letter)| script.add_as(&text(letter, 4), n, Priority::Batch, 0);
+    let letters = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let batch: Vec<SequenceId> = (2..).zip(letters).map(&mut add).collect();
+    script.step();
+    // It needs all blocks.
+    let interactive = script.add(&text("h", 50), 0);
+    let protocol = script.run();
+    let done = |id| done_step(&protocol, id);
+    assert!(done(batch[3]) < done(interactive), "{protocol}");
+    assert!(done(interactive) < done(batch[4]), "{protocol}");
+}
+
+#[test]
+fn batch_runs_one_at_a_time_while_interactive_sequences_lack_blocks() {
+    let mut script = Script::new(4, 16, 8);
+    // Three of four blocks each, so that there is always one that waits.
+    let letters = ["a", "b", "c", "d", "e", "f"];
+    let interactive = letters.map(|letter| script.add(&text(letter, 40), 0));
+    let batch = ["gh", "hg"].map(|text| script.add_as(text, 3, Priority::Batch, 0));
+    let protocol = script.run();
+    let done = |id| done_step(&protocol, id);
+    let last = done(interactive[5]);
+    assert!(done(batch[0]) < done(batch[1]) && done(batch[1]) < last, "{protocol}");
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::forward::{Fake, Fault, POISON, VOCAB, naive, silence_injected_panics};
 use engine::{
@@ -11,7 +11,8 @@ use engine::{
 };
 use models::adapter::Adapter;
 use models::batch::AdapterSlot;
-use models::{Forward, ModelError, Outputs, RaggedBatch};
+use models::{Forward, LoadOptions, Model, ModelError, Outputs, RaggedBatch};
+use tiny_models::{Preset, TinyHead, TinySpec};
 
 /// A fake whose steps wait for the test.
 struct Gated {
@@ -347,6 +348,113 @@ async fn replaced_adapter_never_uses_the_old_cache() {
     again.adapter = Some("again".into());
     let again = engine.submit(vec![again], RequestParams::default()).unwrap();
     assert_eq!(again.all().await[0].as_ref().unwrap().usage.cached_tokens, 2);
+}
+
+/// The request is checked against the adapter with a head, and runs after it was replaced.
+#[tokio::test]
+async fn adapter_that_lost_its_head_fails_only_its_own_request() {
+    /// Fails the step of a head that is not there, as runners do.
+    struct Headless(Gated);
+    impl Forward for Headless {
+        fn forward(&mut self, batch: &RaggedBatch) -> Result<Outputs, ModelError> {
+            let outputs = self.0.forward(batch)?;
+            match batch.rows.iter().find(|row| row.output == OutputSpec::Head) {
+                None => Ok(outputs),
+                Some(_) => Err(ModelError::Batch("there is no score head".to_owned())),
+            }
+        }
+        fn insert(&mut self, adapter: Arc<Adapter>) -> Result<AdapterSlot, ModelError> {
+            self.0.insert(adapter)
+        }
+        fn remove(&mut self, slot: AdapterSlot) -> Option<Arc<Adapter>> {
+            self.0.remove(slot)
+        }
+    }
+    let (open, gate) = mpsc::channel();
+    let forward = Headless(Gated { fake: Fake::new(BLOCKS), gate });
+    let engine = Engine::start(forward, EngineConfig { head_labels: None, ..config() }).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let spec = TinySpec { head: TinyHead::Sequence, ..TinySpec::from(Preset::Qwen2) };
+    let folder = dir.path().join("model");
+    tiny_models::make(&folder, &spec).unwrap();
+    let head = Model::load(&folder, &LoadOptions::default()).unwrap().head;
+    assert!(head.is_some());
+    let with_head = Adapter { digest: "one".to_owned(), head, ..Adapter::default() };
+    engine.insert_adapter("strict".into(), Arc::new(with_head)).await.unwrap();
+    // This one waits at the gate while the others are queued behind the replacement.
+    let running = engine.submit(vec![generate(&[1, 2], 2)], RequestParams::default()).unwrap();
+    let swapping = tokio::spawn({
+        let engine = engine.clone();
+        async move { engine.insert_adapter("strict".into(), adapter("two")).await }
+    });
+    tokio::task::yield_now().await;
+    let lost = engine.submit(vec![adapted(&[1, 2, 3])], RequestParams::default()).unwrap();
+    let stranger = engine.submit(vec![generate(&[4, 5], 2)], RequestParams::default()).unwrap();
+    drop(open);
+    swapping.await.unwrap().unwrap();
+    let lost = lost.all().await.remove(0);
+    assert_eq!(lost, Err(RequestError::AdapterGone("strict".to_owned())));
+    assert!(running.all().await[0].is_ok());
+    assert!(stranger.all().await[0].is_ok());
+    assert_eq!((engine.status().failed_steps, engine.queued_tokens()), (0, 0));
+}
+
+#[tokio::test]
+async fn batch_submission_waits_for_a_full_queue() {
+    let (engine, gate) = start(Fake::new(BLOCKS));
+    let filling = vec![score(&[1; 100]), score(&[2; 100])];
+    let filling = engine.submit(filling, RequestParams::default()).unwrap();
+    let params = RequestParams { priority: Priority::Batch, ..RequestParams::default() };
+    let waiting = tokio::spawn({
+        let engine = engine.clone();
+        async move { engine.submit_batch(vec![score(&[3; 40])], params).await }
+    });
+    let cancelled = tokio::spawn({
+        let engine = engine.clone();
+        async move { engine.submit_batch(vec![score(&[4; 40])], params).await }
+    });
+    tokio::task::yield_now().await;
+    assert!(!waiting.is_finished() && !cancelled.is_finished());
+    cancelled.abort();
+    assert!(cancelled.await.unwrap_err().is_cancelled());
+    drop(gate);
+    let batch = waiting.await.unwrap().unwrap().all().await;
+    assert_eq!(output(&batch[0]), &expected(&[3; 40]));
+    assert!(filling.all().await.iter().all(Result::is_ok));
+    assert_eq!(engine.queued_tokens(), 0);
+    // All batch capacity is back.
+    let all = engine.reserve_batch_capacity(100);
+    drop(all.await);
+}
+
+#[tokio::test]
+async fn batch_submission_ends_at_its_deadline_in_a_full_queue() {
+    let (engine, gate) = start(Fake::new(BLOCKS));
+    let filling = (0..4).map(|letter| generate(&[letter; 50], 40)).collect();
+    let filling = engine.submit(filling, RequestParams::default()).unwrap();
+    let deadline = Instant::now() + Duration::from_millis(20);
+    let params = RequestParams {
+        priority: Priority::Batch,
+        deadline: Some(deadline),
+        ..RequestParams::default()
+    };
+    let waiting = tokio::spawn({
+        let engine = engine.clone();
+        let requests = vec![score(&[5; 40]), score(&[6; 40])];
+        async move { engine.submit_batch(requests, params).await }
+    });
+    tokio::task::yield_now().await;
+    while Instant::now() < deadline {
+        std::thread::yield_now();
+    }
+    gate.send(()).unwrap();
+    for result in waiting.await.unwrap().unwrap().all().await {
+        assert_eq!(result.unwrap_err(), RequestError::Deadline);
+    }
+    assert_eq!(engine.queued_tokens(), 200);
+    drop(gate);
+    assert!(filling.all().await.iter().all(Result::is_ok));
+    assert_eq!(engine.queued_tokens(), 0);
 }
 
 #[tokio::test]

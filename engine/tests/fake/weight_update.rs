@@ -220,6 +220,30 @@ async fn weight_update_invalidates_adapter_prefixes() {
     }
 }
 
+/// They begin as copies of one adapter and are trained apart, so that equal digests say nothing.
+#[tokio::test]
+async fn live_adapters_of_one_digest_share_no_prefix() {
+    let (engine, _) = engine();
+    let run = async |name: &str, slot: u32| {
+        let mut request = scores(&[1; 20]);
+        request.task = Task::scores([19]);
+        request.adapter = Some(name.into());
+        let answer = submit(&engine, request).all().await.remove(0).unwrap();
+        let row = naive_under(0, &[1; 20], Some(AdapterSlot(slot)), &OutputSpec::Head);
+        assert_eq!(answer.output, TaskOutput::Rows(vec![row]), "{name}");
+        answer.usage.cached_tokens
+    };
+    for name in ["first", "second"] {
+        engine.insert_adapter(name.into(), adapter("live:one")).await.unwrap();
+    }
+    assert_eq!([run("first", 0).await, run("second", 1).await], [0, 0]);
+    assert_eq!([run("first", 0).await, run("second", 1).await], [19, 19]);
+    // A slot that is used again has other content too.
+    engine.remove_adapter("first".into()).await.unwrap();
+    engine.insert_adapter("third".into(), adapter("live:one")).await.unwrap();
+    assert_eq!(run("third", 0).await, 0);
+}
+
 #[test]
 fn update_returns_the_callbacks_value() {
     let (engine, _) = engine();

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use engine::cache::{CacheNamespace, SequenceId};
+use engine::cache::{CacheNamespace, CachedAdapter, SequenceId};
 use engine::sampling::Sampler;
 use engine::scheduler::{Scheduler, SchedulerConfig, SchedulerEvent, Sequence, TaskState};
 use engine::{OutputSpec, Priority, RequestError};
@@ -103,7 +103,7 @@ impl<'a> World<'a> {
             id,
             token_ids: spec.token_ids.clone(),
             namespace: CacheNamespace {
-                adapter: slot.map(|slot| format!("{slot:?}").into()),
+                adapter: slot.map(|slot| CachedAdapter::Live(u64::from(slot.0))),
                 salt: 0,
             },
             slot,

@@ -4,8 +4,8 @@ use models::BlockCopy;
 use models::BlockId;
 
 use super::super::{
-    Allocated, Allocation, BlockCounts, BlockManager, BlockTable, CacheNamespace, PendingPrefix,
-    PrefixMatch, SequenceId,
+    Allocated, Allocation, BlockCounts, BlockManager, BlockTable, CacheNamespace, CachedAdapter,
+    PendingPrefix, PrefixMatch, SequenceId,
 };
 
 fn namespace(salt: u64) -> CacheNamespace {
@@ -446,8 +446,10 @@ fn nothing_is_shared_across_invalidation() {
 
 #[test]
 fn namespaces_share_nothing() {
-    let adapter = |digest: &str| CacheNamespace { adapter: Some(digest.into()), salt: 0 };
-    let namespaces = [namespace(0), namespace(1), adapter("a"), adapter("b")];
+    let adapter = |adapter| CacheNamespace { adapter: Some(adapter), salt: 0 };
+    let frozen = |digest: &str| adapter(CachedAdapter::Frozen(digest.into()));
+    let live = |insertion| adapter(CachedAdapter::Live(insertion));
+    let namespaces = [namespace(0), namespace(1), frozen("a"), frozen("b"), live(1), live(2)];
     let all = tokens(20, 20);
     let mut cache = BlockManager::new(20);
     for (n, namespace) in (0_u32..).zip(&namespaces) {
@@ -464,7 +466,7 @@ fn namespaces_share_nothing() {
         cache.release(table, &all);
     }
     let found = namespaces.map(|namespace| cache.match_prefix(&namespace, &all, 20).cached);
-    assert_eq!(found, [10, 11, 12, 13]);
+    assert_eq!(found, [10, 11, 12, 13, 14, 15]);
     assert_eq!(cache.audit(), Ok(()));
 }
 

@@ -1,6 +1,8 @@
 //! Prepares chat requests: renders the conversation as the model's prompt.
 
-use chat::{LocalTime, Rendered};
+use std::ops::Range;
+
+use chat::{LocalTime, Mark, Rendered, Text};
 use engine::Conversation;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -256,12 +258,27 @@ fn end_of_last(rendered: &Rendered, conversation: &Conversation) -> Result<usize
     if trimmed.is_empty() {
         return Err(refused("the last message has no text"));
     }
-    let prompt = rendered.as_str();
-    let start = prompt.rfind(trimmed);
-    let start = start.ok_or_else(|| refused("the template does not show the last message"))?;
     let after = &content[content.find(trimmed).unwrap_or(0)..];
-    let kept = if prompt[start..].starts_with(after) { after } else { trimmed };
-    Ok(start + kept.len())
+    // Words of the template, such as those of its end token, are not the message.
+    let ends = request_spans(&rendered.text).into_iter().rev().find_map(|span| {
+        let shown = &rendered.as_str()[span.clone()];
+        let start = shown.rfind(trimmed)?;
+        let kept = if shown[start..].starts_with(after) { after } else { trimmed };
+        Some(span.start + start + kept.len())
+    });
+    ends.ok_or_else(|| refused("the template does not show the last message"))
+}
+
+/// Returns the longest ranges of a prompt without a byte of the template, in order.
+fn request_spans(text: &Text) -> Vec<Range<usize>> {
+    let mut spans: Vec<Range<usize>> = Vec::new();
+    for Mark { range, .. } in text.marks() {
+        match spans.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => spans.push(range.clone()),
+        }
+    }
+    spans
 }
 
 /// Converts a message for templates.
@@ -349,4 +366,53 @@ fn tool_call(path: &str, call: &ToolCall) -> Result<Value, ApiError> {
         "type": "function",
         "function": {"name": call.function.name, "arguments": arguments},
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use chat::ChatTemplate;
+
+    use super::*;
+
+    const CHATML: &str = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}\
+                          <|im_end|>\n{% endfor %}";
+    const TRIMMING: &str = "{% for m in messages %}[{{ m.role }}]\n{{ m.content | trim }}\n\
+                            {% endfor %}";
+
+    /// The prompt up to the end of the last message.
+    fn continued(template: &str, content: &str) -> String {
+        let sources = vec![("default".to_owned(), template.to_owned())];
+        let template = ChatTemplate::new(sources, Vec::new()).expect("it parses");
+        let conversation = Conversation {
+            messages: vec![
+                json!({"role": "user", "content": "Go on: the end."}),
+                json!({"role": "assistant", "content": content}),
+            ],
+            tools: None,
+            documents: None,
+            add_generation_prompt: false,
+            kwargs: Map::new(),
+            now: None,
+        };
+        let rendered = template.render(&conversation).expect("it renders");
+        let end = end_of_last(&rendered, &conversation).expect("it shows the message");
+        rendered.as_str()[..end].to_owned()
+    }
+
+    #[test]
+    fn continued_message_does_not_end_within_the_end_token() {
+        for content in ["one two", "end", "i", "m", "im_end", "<|im_end|>", "a>b>", "one two \n"] {
+            let prompt = continued(CHATML, content);
+            let expected = format!("<|im_start|>assistant\n{content}");
+            assert!(prompt.ends_with(&expected), "{content:?}: {prompt:?}");
+        }
+    }
+
+    #[test]
+    fn continued_message_has_no_line_break_of_the_template() {
+        for content in ["end", "end\n", " end \n"] {
+            let prompt = continued(TRIMMING, content);
+            assert!(prompt.ends_with("[assistant]\nend"), "{content:?}: {prompt:?}");
+        }
+    }
 }
