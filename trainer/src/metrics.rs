@@ -10,13 +10,24 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics {
     numbers: BTreeMap<String, f64>,
+    /// The number of values that a mean is over, by its name.
+    counts: BTreeMap<String, f64>,
     transcript: Option<Value>,
 }
 
 impl Metrics {
     /// Sets a number.
     pub fn set(&mut self, name: impl Into<String>, value: f64) {
-        self.numbers.insert(name.into(), value);
+        let name = name.into();
+        self.counts.remove(&name);
+        self.numbers.insert(name, value);
+    }
+
+    /// Sets the mean of `count` values, so that [`Metrics::pool`] can weigh it.
+    pub fn set_mean(&mut self, name: impl Into<String>, mean: f64, count: f64) {
+        let name = name.into();
+        self.counts.insert(name.clone(), count);
+        self.numbers.insert(name, mean);
     }
 
     /// Adds to a number that starts at 0.
@@ -57,7 +68,58 @@ impl Metrics {
     /// Adds all numbers of another, under a prefix.
     pub fn extend(&mut self, prefix: &str, other: &Metrics) {
         for (name, value) in other.iter() {
-            self.set(format!("{prefix}{name}"), value);
+            let own = format!("{prefix}{name}");
+            match other.counts.get(name) {
+                Some(count) => self.set_mean(own, value, *count),
+                None => self.set(own, value),
+            }
         }
+    }
+
+    /// Adds the metrics of another batch: a mean becomes that of the values of both batches, and other
+    /// numbers are summed. A mean of no values changes nothing.
+    pub fn pool(&mut self, batch: &Metrics) {
+        for (name, value) in batch.iter() {
+            let Some(count) = batch.counts.get(name).copied() else {
+                self.add(name, value);
+                continue;
+            };
+            if count <= 0.0 {
+                continue;
+            }
+            let before = self.counts.get(name).copied().unwrap_or(0.0);
+            let mean = match self.get(name) {
+                Some(mean) if before > 0.0 => mean + (value - mean) * count / (before + count),
+                Some(_) | None => value,
+            };
+            self.set_mean(name, mean, before + count);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Metrics;
+
+    #[test]
+    fn means_of_batches_are_weighted_by_their_values() {
+        let batch = |loss: (f64, f64), tokens: f64| {
+            let mut metrics = Metrics::default();
+            metrics.set_mean("loss", loss.0, loss.1);
+            metrics.set("tokens", tokens);
+            metrics
+        };
+        let mut all = Metrics::default();
+        for metrics in [batch((1.0, 3.0), 3.0), batch((f64::NAN, 0.0), 0.0), batch((5.0, 1.0), 1.0)]
+        {
+            all.pool(&metrics);
+        }
+        assert_eq!(["loss", "tokens"].map(|name| all.get(name)), [Some(2.0), Some(4.0)]);
+        let mut under = Metrics::default();
+        under.extend("a/", &all);
+        let mut one = Metrics::default();
+        one.set_mean("a/loss", 7.0, 1.0);
+        under.pool(&one);
+        assert_eq!(under.get("a/loss"), Some(3.0));
     }
 }

@@ -214,6 +214,25 @@ impl AdvantageKind {
         matches!(self, Self::Canon(Canon { metric: CanonMetric::Entropy, .. }))
     }
 
+    /// The rewards of responses that it can read, in words; `None` for all numbers.
+    pub fn reward_range(&self) -> Option<&'static str> {
+        match self {
+            Self::Capo(_) | Self::TpGrpo(_) | Self::WReinforce(_) => Some("0 or 1"),
+            Self::Ppr(_) | Self::Gae(Gae { renorm: Some(_), .. }) => Some("from 0 to 1"),
+            Self::MaxRl(_) => Some("0 or more"),
+            Self::Grpo(_)
+            | Self::Mean(_)
+            | Self::Rloo(_)
+            | Self::ReinforcePlusPlus(_)
+            | Self::ReinforcePlusPlusBaseline(_)
+            | Self::StableReinforce(_)
+            | Self::IStar(_)
+            | Self::StepReturns(_)
+            | Self::Gae(Gae { renorm: None, .. })
+            | Self::Canon(_) => None,
+        }
+    }
+
     /// Whether responses whose advantage is 0 are left out of the batch and its denominators.
     pub fn leaves_out_zeros(&self) -> bool {
         match self {

@@ -50,7 +50,8 @@ pub struct TpGrpo {
 /// tokens have the return from that step on. Signals are [`Signal::Reward`].
 ///
 /// The paper trains a critic and uses GAE; this trainer has none, so that returns relative to all
-/// steps of the group replace it, which is ours.
+/// steps of the group replace it, which is ours. In a group without steps, such as of judgements, tokens
+/// have the advantage of the outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ppr {
@@ -172,6 +173,9 @@ impl Ppr {
     }
 
     pub(super) fn group(&self, group: &[ScoredResponse<'_>]) -> Result<Vec<Vec<f64>>> {
+        if has_no_steps(group) {
+            return by_outcomes(group, self.normalise);
+        }
         let mut rewards = Vec::with_capacity(group.len());
         for (index, response) in group.iter().enumerate() {
             let own = own_rewards(index, response)?;
@@ -200,6 +204,20 @@ impl IStar {
         };
         Ok(group.iter().zip(steps).zip(outcomes(group, how)?).map(tokens).collect())
     }
+}
+
+/// Whether no response has steps: judgements and reflections never do.
+pub(super) fn has_no_steps(group: &[ScoredResponse<'_>]) -> bool {
+    group.iter().all(|response| response.steps.is_empty())
+}
+
+/// Gives every token of a response the advantage of its outcome.
+pub(super) fn by_outcomes(
+    group: &[ScoredResponse<'_>],
+    how: Normalisation,
+) -> Result<Vec<Vec<f64>>> {
+    let outcomes = group.iter().zip(outcomes(group, how)?);
+    Ok(outcomes.map(|(response, own)| vec![own; response.n_tokens]).collect())
 }
 
 pub(super) fn relative_returns(

@@ -6,14 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use super::ScoredResponse;
 use super::group::check_normalisation;
-use super::process::{STANDARD, all_own_rewards, relative_returns};
+use super::process::{STANDARD, all_own_rewards, by_outcomes, has_no_steps, relative_returns};
 use super::steps::check_gamma;
 use crate::losses::error::{FormulaError, Result, finite, lengths, setting};
 
 /// Returns of step rewards, relative to those of all steps of the group: On Designing Effective RL
 /// Reward at Training Time for LLM Reasoning (2410.15115), and SPA-RL (2505.20732) with its rewards
 /// ([`grounded_rewards`](super::steps::grounded_rewards)). Signals are [`Signal::Reward`], made by
-/// [`StepReturns::rewards`]. The papers' PPO has a critic; the group in its place is ours.
+/// [`StepReturns::rewards`]. The papers' PPO has a critic; the group in its place is ours. In a group
+/// without steps, such as of judgements, tokens have the advantage of the outcome.
 ///
 /// [`Signal::Reward`]: super::Signal::Reward
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -140,6 +141,9 @@ impl StepReturns {
     }
 
     pub(super) fn group(&self, group: &[ScoredResponse<'_>]) -> Result<Vec<Vec<f64>>> {
+        if has_no_steps(group) {
+            return by_outcomes(group, self.normalise);
+        }
         let rewards = all_own_rewards(group)?;
         relative_returns(group, &rewards, self.gamma, self.normalise)
     }

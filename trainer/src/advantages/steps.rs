@@ -83,7 +83,8 @@ pub(super) fn over_steps(response: &ScoredResponse<'_>, values: &[f64], outside:
 }
 
 /// Spreads returns of steps over tokens: a token between steps has the number of the next step, and
-/// those behind the last step have that one's. Tokens of a response without steps have 0.
+/// those behind the last step have that one's. Tokens of a response without steps, beside others that have
+/// some, have 0.
 pub(super) fn towards_steps(response: &ScoredResponse<'_>, values: &[f64]) -> Vec<f64> {
     let last = values.last().copied().unwrap_or(0.0);
     let mut tokens = vec![last; response.n_tokens];

@@ -256,6 +256,17 @@ fn a7_ppr_a_failed_episode_pays_no_step() {
     all_near("failed", &got[0][1], &[-0.75; 4]);
 }
 
+/// Judgements and reflections have no steps: what they earn is relative to the outcomes of their group.
+#[test]
+fn group_without_steps_has_the_advantages_of_its_outcomes() {
+    for toml in ["kind = 'ppr'\nnormalise = 'mean'", "kind = 'step_returns'\nnormalise = 'mean'"] {
+        let group = vec![ScoredResponse::new(1.0, 2), ScoredResponse::new(-1.0, 3)];
+        let got = kind(toml).evaluate(&[group]).expect("good numbers");
+        all_near(toml, &got[0][0], &[1.0; 2]);
+        all_near(toml, &got[0][1], &[-1.0; 3]);
+    }
+}
+
 #[test]
 fn c5_istar_adds_steps_to_outcomes() {
     let rewards =

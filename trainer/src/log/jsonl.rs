@@ -15,6 +15,8 @@ use crate::error::{Result, TrainError};
 #[derive(Debug)]
 pub struct JsonLines {
     file: Appended,
+    /// The step of the last line; `None` without lines.
+    last: Option<u64>,
 }
 
 impl JsonLines {
@@ -25,7 +27,7 @@ impl JsonLines {
     pub fn create(path: &Path) -> Result<Self> {
         let file = OpenOptions::new().append(true).create_new(true).open(path);
         let file = file.map_err(|source| failed(path, source))?;
-        Ok(Self { file: Appended::new(path, file, 0)? })
+        Ok(Self { file: Appended::new(path, file, 0)?, last: None })
     }
 
     /// Resumes a log after `step`, the step of a checkpoint: a cut line and the lines of later
@@ -41,8 +43,8 @@ impl JsonLines {
             .create(true)
             .open(path)
             .map_err(|source| failed(path, source))?;
-        let length = kept(&file, path, step)?;
-        Ok(Self { file: Appended::new(path, file, length)? })
+        let (length, last) = kept(&file, path, step)?;
+        Ok(Self { file: Appended::new(path, file, length)?, last })
     }
 
     /// Appends the line of a step.
@@ -53,7 +55,7 @@ impl JsonLines {
     pub fn write(&mut self, record: &Record) -> Result<()> {
         let mut line = line(record);
         line.push('\n');
-        self.file.put(line.as_bytes())
+        self.put(record.step, &line)
     }
 
     /// Appends a line of a step with the fields of an object.
@@ -66,7 +68,18 @@ impl JsonLines {
         for (name, value) in object.as_object().into_iter().flatten() {
             fields.insert(name.clone(), value.clone());
         }
-        self.file.put(format!("{}\n", Value::Object(fields)).as_bytes())
+        self.put(step, &format!("{}\n", Value::Object(fields)))
+    }
+
+    fn put(&mut self, step: u64, line: &str) -> Result<()> {
+        self.file.put(line.as_bytes())?;
+        self.last = Some(step);
+        Ok(())
+    }
+
+    /// The step of the last line; `None` without lines.
+    pub fn last_step(&self) -> Option<u64> {
+        self.last
     }
 
     /// Waits until everything written is on the disk; for checkpoints.
@@ -91,10 +104,10 @@ fn line(record: &Record) -> String {
     Value::Object(fields).to_string()
 }
 
-/// The length of the file up to the last line of `step` or before.
-fn kept(file: &File, path: &Path, step: u64) -> Result<u64> {
+/// The length of the file up to the last line of `step` or before, and the step of that line.
+fn kept(file: &File, path: &Path, step: u64) -> Result<(u64, Option<u64>)> {
     let mut reader = BufReader::new(file);
-    let mut length = 0;
+    let (mut length, mut last) = (0, None);
     let mut bytes = Vec::new();
     for number in 1_u64.. {
         bytes.clear();
@@ -116,8 +129,9 @@ fn kept(file: &File, path: &Path, step: u64) -> Result<u64> {
             break;
         }
         length += read as u64;
+        last = Some(found);
     }
-    Ok(length)
+    Ok((length, last))
 }
 
 #[cfg(test)]

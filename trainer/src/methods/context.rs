@@ -3,6 +3,7 @@
 use models::Output;
 use rubrics::Registry;
 
+use super::outputs::logprobs;
 use crate::data::TrainingRow;
 use crate::encode::Encoder;
 use crate::error::{Result, TrainError};
@@ -16,7 +17,8 @@ use crate::rollout::no_scorer;
 pub struct StepContext<'a> {
     /// The model in training.
     pub policy: &'a Policy,
-    /// The reference model: the model at the start of the run. `None` if no loss reads it.
+    /// The reference model: the model at the start of the run, with the adapters that it started
+    /// from. `None` if no loss reads it.
     pub reference: Option<&'a Policy>,
     /// Encodes conversations.
     pub encoder: &'a Encoder,
@@ -28,15 +30,16 @@ pub struct StepContext<'a> {
     pub steps: u64,
     /// The run's seed.
     pub seed: u64,
-    /// Revision of the weights at the beginning of the step.
+    /// Revision of the weights at the beginning of the step, or of the update that a hook takes after
+    /// the policy's.
     pub revision: u64,
 }
 
 impl StepContext<'_> {
     /// Computes the gradients of a loss over a batch, whose sequences stay together in groups of
-    /// `together`, and reports the loss with its statistics. `loss` takes the sequences of a
-    /// micro-batch, by index, and the outputs read of each; it adds to the meter and returns its
-    /// gradient with respect to each output.
+    /// `together`, and reports the loss, a mean of `total` values, with its statistics. `loss` takes
+    /// the sequences of a micro-batch, by index, and the outputs read of each; it adds to the meter
+    /// and returns its gradient with respect to each output.
     ///
     /// # Errors
     /// Sequences that cannot be run or read, and errors of `loss`.
@@ -44,9 +47,10 @@ impl StepContext<'_> {
         &self,
         sequences: &[PolicySequence],
         together: usize,
+        total: usize,
         mut loss: impl FnMut(&[usize], &[Vec<Output>], &mut LossMeter) -> Result<Vec<Vec<Grad>>>,
     ) -> Result<MethodOutput> {
-        let mut meter = LossMeter::default();
+        let mut meter = LossMeter::new(total);
         let mut gradients = Gradients::new(self.policy);
         let packing = Packing { tokens: self.micro_tokens, together };
         let metered =
@@ -56,6 +60,28 @@ impl StepContext<'_> {
         meter.report("", &mut metrics);
         metrics.set("tokens_forward", count_tokens(sequences));
         Ok(MethodOutput { gradients: Some(gradients), metrics })
+    }
+
+    /// Computes the log-probabilities of all read tokens of each sequence under the reference. A
+    /// sequence of an adapter is read under the weights that this adapter started from: those of its
+    /// folder, or the model's own for a new one, which starts without effect.
+    ///
+    /// # Errors
+    /// No reference, and sequences that cannot be run.
+    pub(crate) fn reference_logprobs(&self, sequences: &[PolicySequence]) -> Result<Vec<Vec<f64>>> {
+        let reference = self.reference.ok_or_else(|| {
+            TrainError::Invalid("the loss compares with a reference, and there is none".to_owned())
+        })?;
+        let at_start = |at: usize| reference.adapter(self.policy.adapter_name(at));
+        let sequences: Vec<PolicySequence> = sequences
+            .iter()
+            .map(|sequence| PolicySequence {
+                adapter: sequence.adapter.and_then(at_start),
+                ..sequence.clone()
+            })
+            .collect();
+        let read = reference.read(&sequences, self.micro_tokens)?;
+        read.iter().map(|outputs| logprobs(outputs)).collect()
     }
 
     /// Looks up the adapter that a method names; `None` trains the model itself.
@@ -110,13 +136,20 @@ pub(crate) fn count_tokens<'a>(sequences: impl IntoIterator<Item = &'a PolicySeq
 }
 
 /// The loss of a batch, summed over micro-batches.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LossMeter {
     value: f64,
+    /// The number of values that the loss is a mean of.
+    total: usize,
     stats: Stats,
 }
 
 impl LossMeter {
+    /// An empty meter of a loss that is a mean of `total` values.
+    pub(crate) fn new(total: usize) -> LossMeter {
+        LossMeter { value: 0.0, total, stats: Stats::default() }
+    }
+
     /// Adds the loss of a micro-batch, or of a part of it.
     pub(crate) fn add(&mut self, loss: &Loss) {
         self.value += loss.value;
@@ -125,7 +158,7 @@ impl LossMeter {
 
     /// Reports the loss, its name behind a prefix, and the means of its statistics.
     pub(crate) fn report(&self, prefix: &str, metrics: &mut Metrics) {
-        metrics.set(format!("{prefix}loss"), self.value);
+        metrics.set_mean(format!("{prefix}loss"), self.value, self.total as f64);
         report(metrics, &self.stats);
     }
 }
@@ -134,7 +167,7 @@ impl LossMeter {
 pub(crate) fn report(metrics: &mut Metrics, stats: &Stats) {
     for (name, tally) in stats.iter() {
         if let Some(mean) = tally.mean() {
-            metrics.set(name, mean);
+            metrics.set_mean(name, mean, tally.count as f64);
         }
     }
 }

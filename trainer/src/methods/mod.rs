@@ -21,7 +21,7 @@ pub use process::ProcessConfig;
 pub use reward::{Margins, MetaSection, RewardConfig};
 pub use supervised::SupervisedConfig;
 
-use crate::data::{RowsSource, TrainingRows};
+use crate::data::{RowsSource, TrainingRow, TrainingRows};
 use crate::error::{Result, TrainError};
 use crate::rollout::ToolSection;
 
@@ -87,17 +87,28 @@ impl MethodConfig {
         }
     }
 
+    /// The adapter that it trains, of a policy gradient the one that solves; `None` for the model
+    /// itself.
+    pub fn adapter(&self) -> Option<&str> {
+        match self {
+            MethodConfig::Supervised(config) => config.adapter.as_deref(),
+            MethodConfig::Reward(config) => config.adapter.as_deref(),
+            MethodConfig::Process(config) => config.adapter.as_deref(),
+            MethodConfig::Preference(config) => config.adapter.as_deref(),
+            MethodConfig::PolicyGradient(config) => config.adapter.as_deref(),
+        }
+    }
+
     /// Whether it names an adapter to train.
     pub fn names_adapter(&self) -> bool {
-        match self {
-            MethodConfig::Supervised(config) => config.adapter.is_some(),
-            MethodConfig::Reward(config) => config.adapter.is_some(),
-            MethodConfig::Process(config) => config.adapter.is_some(),
-            MethodConfig::Preference(config) => config.adapter.is_some(),
-            MethodConfig::PolicyGradient(config) => {
-                config.adapter.is_some() || config.judge_adapter.is_some()
-            }
-        }
+        let judges = match self {
+            MethodConfig::PolicyGradient(config) => config.judge_adapter.is_some(),
+            MethodConfig::Supervised(_)
+            | MethodConfig::Reward(_)
+            | MethodConfig::Process(_)
+            | MethodConfig::Preference(_) => false,
+        };
+        judges || self.adapter().is_some()
     }
 
     /// Whether rollouts become judging and reflection items (SPARK).
@@ -135,16 +146,33 @@ pub fn offline_step(
     shifted: Option<&mut TrainingRows>,
 ) -> Result<MethodOutput> {
     let take = |rows: &mut TrainingRows, n: usize| rows.take((step.step - 1) * n as u64, n);
+    let n_shifted = match config {
+        MethodConfig::Reward(config) => config.shifted_rows(),
+        MethodConfig::Supervised(_)
+        | MethodConfig::Process(_)
+        | MethodConfig::Preference(_)
+        | MethodConfig::PolicyGradient(_) => None,
+    };
     let rows = take(rows, config.rows())?;
+    let shifted = n_shifted.zip(shifted).map(|(n, shifted)| take(shifted, n)).transpose()?;
+    offline_batch(config, step, &rows, shifted.as_deref())
+}
+
+/// The same on these rows, which may be fewer than those of a step.
+///
+/// # Errors
+/// As for [`offline_step`].
+pub fn offline_batch(
+    config: &MethodConfig,
+    step: &StepContext<'_>,
+    rows: &[TrainingRow],
+    shifted: Option<&[TrainingRow]>,
+) -> Result<MethodOutput> {
     match config {
-        MethodConfig::Supervised(config) => supervised::step(config, step, &rows),
-        MethodConfig::Reward(config) => {
-            let both = config.shifted_rows().zip(shifted);
-            let shifted = both.map(|(n, shifted)| take(shifted, n)).transpose()?;
-            reward::step(config, step, &rows, shifted.as_deref())
-        }
-        MethodConfig::Process(config) => process::step(config, step, &rows),
-        MethodConfig::Preference(config) => preference::step(config, step, &rows),
+        MethodConfig::Supervised(config) => supervised::step(config, step, rows),
+        MethodConfig::Reward(config) => reward::step(config, step, rows, shifted),
+        MethodConfig::Process(config) => process::step(config, step, rows),
+        MethodConfig::Preference(config) => preference::step(config, step, rows),
         MethodConfig::PolicyGradient(_) => {
             Err(TrainError::Invalid("a policy gradient needs an engine".to_owned()))
         }

@@ -143,8 +143,9 @@ pub(super) fn step(
         labels.push(config.label(row));
         margins.push(row.margin.unwrap_or(0.0));
     }
+    let total = rows.len();
     let reference = reference_logprobs(config, step, &sequences)?;
-    let mut output = step.loss_gradients(&sequences, 2, |members, outputs, meter| {
+    let mut output = step.loss_gradients(&sequences, 2, total, |members, outputs, meter| {
         let (mut logp, mut before, mut cu_seqlens) = (Vec::new(), Vec::new(), vec![0]);
         for (member, outputs) in members.iter().zip(outputs) {
             logp.extend(logprobs(outputs)?);
@@ -165,12 +166,13 @@ pub(super) fn step(
             margins: config.margins.then_some(margins.as_slice()),
             ..PreferredResponses::new(Layout::new(&cu_seqlens, &mask), &logp)
         };
-        let loss = config.loss.evaluate(&responses, rows.len())?;
+        let loss = config.loss.evaluate(&responses, total)?;
         meter.add(&loss);
         let parts = cu_seqlens.windows(2).map(|ends| output_grads(&loss.grad[ends[0]..ends[1]]));
         Ok(parts.collect())
     })?;
-    output.metrics.set("preference/weight", weights.iter().sum::<f64>() / rows.len() as f64);
+    let mean = weights.iter().sum::<f64>() / total as f64;
+    output.metrics.set_mean("preference/weight", mean, total as f64);
     Ok(output)
 }
 
@@ -206,13 +208,5 @@ fn reference_logprobs(
     if config.reference_free {
         return Ok(None);
     }
-    let reference = step.reference.ok_or_else(|| {
-        TrainError::Invalid("the loss compares with a reference, and there is none".to_owned())
-    })?;
-    let bare: Vec<PolicySequence> = sequences
-        .iter()
-        .map(|sequence| PolicySequence { adapter: None, ..sequence.clone() })
-        .collect();
-    let read = reference.read(&bare, step.micro_tokens)?;
-    read.iter().map(|outputs| logprobs(outputs)).collect::<Result<_>>().map(Some)
+    step.reference_logprobs(sequences).map(Some)
 }

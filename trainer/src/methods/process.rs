@@ -59,7 +59,7 @@ pub(super) fn step(
         labels.push(row.labels.iter().map(number).collect::<Vec<_>>());
     }
     let total = labels.iter().flatten().flatten().count();
-    step.loss_gradients(&sequences, 1, |members, outputs, meter| {
+    step.loss_gradients(&sequences, 1, total, |members, outputs, meter| {
         let mut output_grads = Vec::with_capacity(members.len());
         for (member, outputs) in members.iter().zip(outputs) {
             let (loss, own) = one(outputs, &labels[*member], total)?;

@@ -80,13 +80,13 @@ pub(super) fn step(
     step.policy.gradients(&sequences, Packing::of(step.micro_tokens), &mut gradients, loss)?;
     let mut metrics = Metrics::default();
     let total = sums.values().map(|sum| sum.loss).sum::<f64>();
-    metrics.set("loss", total / tokens as f64);
+    metrics.set_mean("loss", total / tokens as f64, tokens as f64);
     metrics.set("tokens", tokens as f64);
     metrics.set("time/forward", gradients.forward);
     metrics.set("time/backward", gradients.backward);
     metrics.set("tokens_forward", count_tokens(&sequences));
     for (kind, sum) in sums {
-        metrics.set(format!("loss/{kind}"), sum.loss / sum.tokens);
+        metrics.set_mean(format!("loss/{kind}"), sum.loss / sum.tokens, sum.tokens);
     }
     Ok(MethodOutput { gradients: Some(gradients), metrics })
 }

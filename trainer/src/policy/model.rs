@@ -200,6 +200,11 @@ impl Policy {
         self.adapters.iter().position(|named| &*named.name == name)
     }
 
+    /// Name of an adapter by its index.
+    pub fn adapter_name(&self, at: usize) -> &str {
+        &self.adapters[at].name
+    }
+
     pub(super) fn view(&self, tracked: bool) -> &View {
         match &self.base {
             Base::Live(live) if tracked => &live.tracked,

@@ -13,7 +13,7 @@ use rand::RngExt as _;
 use serde_json::{Value, json};
 
 use super::config::{AdapterSection, RunConfig};
-use super::new_head::{HeadStart, NewHead};
+use super::new_head::{HeadStart, NewHead, remove_folder};
 use crate::error::{Result, TrainError};
 use crate::methods::MethodConfig;
 use crate::policy::{Policy, Workers};
@@ -47,14 +47,22 @@ pub(super) fn policy(
                 (None, Some(path)) => config.path(path),
                 (None, None) => new_adapter(config, section, folder, &shape)?,
             };
-            let adapter = Adapter::load(&from, &Base::of(&shape))?;
-            adapters.push((section.name.as_str().into(), adapter));
+            adapters.push(named(section, &from, &shape)?);
         }
         Policy::adapted(base, &adapters)?
     };
     policy.checkpointing = config.policy.checkpointing;
     policy.workers = Workers::new(workers(config, &policy))?;
     Ok(policy)
+}
+
+/// Loads the adapter of a section from a folder.
+fn named(
+    section: &AdapterSection,
+    from: &Path,
+    shape: &Arc<ModelConfig>,
+) -> Result<(Arc<str>, Adapter)> {
+    Ok((section.name.as_str().into(), Adapter::load(from, &Base::of(shape))?))
 }
 
 /// Number of parallel micro-batches. Memory grows with it, which is little for the small models
@@ -74,7 +82,9 @@ fn is_small(policy: &Policy) -> bool {
     policy.trainable() < 32 << 20 && policy.config().hidden_size <= 1024
 }
 
-/// The model at the start of the run, if the method compares with it; otherwise `None`.
+/// The model at the start of the run, if the method compares with it; otherwise `None`. It has the
+/// adapters that the run starts from, also after a checkpoint. A new adapter starts without effect, so
+/// that the model stands for it.
 pub(super) fn reference_policy(config: &RunConfig) -> Result<Option<Policy>> {
     let needed = match &config.method {
         MethodConfig::Supervised(_) | MethodConfig::Reward(_) | MethodConfig::Process(_) => false,
@@ -84,7 +94,14 @@ pub(super) fn reference_policy(config: &RunConfig) -> Result<Option<Policy>> {
     if !needed {
         return Ok(None);
     }
-    Policy::adapted(&config.path(&config.policy.path), &[]).map(Some)
+    let base = config.path(&config.policy.path);
+    let shape = Arc::new(ModelConfig::read(&base)?);
+    let given = |section: &AdapterSection| {
+        let path = section.path.as_ref()?;
+        Some(named(section, &config.path(path), &shape))
+    };
+    let adapters = config.policy.adapter.iter().filter_map(given);
+    Policy::adapted(&base, &adapters.collect::<Result<Vec<_>>>()?).map(Some)
 }
 
 /// The head of a new adapter: that of `[policy]`, or the value head of the policy's adapter.
@@ -115,10 +132,7 @@ fn new_adapter(
     let parent = folder.join("fresh");
     std::fs::create_dir_all(&parent)
         .map_err(|source| TrainError::File { path: parent.display().to_string(), source })?;
-    if target.exists() {
-        std::fs::remove_dir_all(&target)
-            .map_err(|source| TrainError::File { path: target.display().to_string(), source })?;
-    }
+    remove_folder(&target)?;
     let targets: Vec<String> = match &section.targets {
         Some(targets) => targets.clone(),
         None => ALL_LINEAR.map(str::to_owned).to_vec(),

@@ -331,12 +331,6 @@ impl RunConfig {
                 root.problem("policy", "the rank `r` of an adapter is at least 1");
             }
         }
-        if self.evaluation.reflections > 0 && !self.method.has_spark() {
-            root.problem(
-                "evaluation",
-                "`reflections` asks by the templates of [method.spark], and there is none",
-            );
-        }
         if self.models.iter().any(|model| model.name == POLICY) {
             root.problem("model", "the name 'policy' is that of the model in training");
         }
@@ -362,8 +356,21 @@ impl RunConfig {
         for problem in self.method.check(&names) {
             root.problem("method", problem);
         }
+        self.check_evaluation(root, &names);
         for (key, problem) in self.method.check_tools(self.tools.as_ref()) {
             root.problem(key, problem);
+        }
+    }
+
+    fn check_evaluation(&self, root: &Section<'_, '_>, names: &RunNames<'_>) {
+        if self.evaluation.reflections > 0 && !self.method.has_spark() {
+            root.problem(
+                "evaluation",
+                "`reflections` asks by the templates of [method.spark], and there is none",
+            );
+        }
+        for problem in self.evaluation.judge.iter().flat_map(|set| set.check(names)) {
+            root.problem("evaluation", problem);
         }
     }
 

@@ -98,8 +98,9 @@ impl Logs {
 }
 
 /// Takes steps until the run is complete or `stop` is set; then finishes the current step and
-/// writes a checkpoint. Before it returns the error of a step that left the weights as they were, it
-/// writes a checkpoint too.
+/// writes a checkpoint. Before it returns the error of an evaluation, or of a step that left the
+/// weights as they were, it writes a checkpoint too. A resumed run begins with the evaluation that is
+/// due after its last step and that its log lacks.
 ///
 /// # Errors
 /// The first step, evaluation, log or checkpoint that fails.
@@ -112,7 +113,7 @@ pub fn drive(
     let mut progress = RunProgress::new(run.steps());
     let begin = Instant::now();
     let mut checkpoint = None;
-    if run.done() == 0 && run.config().evaluation.every > 0 {
+    if run.evaluation_is_due() && logs.evaluations.last_step() != Some(run.done()) {
         evaluate(run, &mut logs, tell)?;
     }
     let mut stopped = stop.load(Ordering::Relaxed);
@@ -121,19 +122,18 @@ pub fn drive(
         let metrics = match run.step() {
             Ok(metrics) => metrics,
             Err(error) => {
-                // The steps before a failed one are not lost, such as to a server that went away.
-                if run.has_unsaved_steps() {
-                    logs.steps.sync()?;
-                    tell(News::Checkpoint(&run.checkpoint()?));
-                }
+                save_steps(run, &logs, tell)?;
                 return Err(error.at_step(step));
             }
         };
         logs.step(run.done(), &metrics)?;
         let line = progress.observe(run.done(), begin.elapsed(), metrics.get("reward"));
         tell(News::Step { line, metrics: &metrics });
-        if run.evaluation_is_due() {
-            evaluate(run, &mut logs, tell)?;
+        if run.evaluation_is_due()
+            && let Err(error) = evaluate(run, &mut logs, tell)
+        {
+            save_steps(run, &logs, tell)?;
+            return Err(error);
         }
         // Read once per step: a stop after this takes effect after the next one.
         stopped = stop.load(Ordering::Relaxed);
@@ -145,6 +145,16 @@ pub fn drive(
         }
     }
     Ok(Ended { complete: run.done() >= run.steps(), done: run.done(), checkpoint })
+}
+
+/// Writes a checkpoint of steps that have none, so that a failure, such as of a server that went away,
+/// does not lose them.
+fn save_steps(run: &TrainingRun, logs: &Logs, tell: &mut dyn FnMut(News<'_>)) -> Result<()> {
+    if run.has_unsaved_steps() {
+        logs.steps.sync()?;
+        tell(News::Checkpoint(&run.checkpoint()?));
+    }
+    Ok(())
 }
 
 /// Removes the log of a run that wrote no checkpoint.

@@ -1,5 +1,7 @@
 //! Evaluations: problems solved greedily and by sampling, and losses on held-out rows.
 
+use std::sync::Arc;
+
 use super::adapters;
 use super::answers::{answers, set_mean};
 use super::reflection::Reflection;
@@ -7,7 +9,7 @@ use super::training_run::TrainingRun;
 use crate::error::{Result, TrainError};
 use crate::figures::pass_at_k;
 use crate::item::TrainingItem;
-use crate::methods::{MethodConfig, StepContext, offline_step};
+use crate::methods::{MethodConfig, StepContext, offline_batch};
 use crate::metrics::Metrics;
 use crate::rollout::{DrawParams, RolloutParams};
 
@@ -25,8 +27,12 @@ impl TrainingRun {
             if self.policy_gradient.is_some() { problems(self)? } else { loss(self)? };
         if let Some(rewards) = &self.judge_set_rewards {
             let max_tokens = self.config.evaluation.max_tokens.unwrap_or(MOST_ANSWER);
+            let method = &self.config.method;
+            // An adapter under a head gives scores: the model below it writes the solutions.
+            let writer = method.adapter().filter(|_| !method.reads_head()).map(Arc::from);
             for set in &self.config.evaluation.judge {
-                let cases = set.cases(&self.config.base, &self.sampler, max_tokens)?;
+                let solver = (&self.sampler, writer.as_ref());
+                let cases = set.cases(&self.config.base, solver, max_tokens)?;
                 let measured = set.measure(&cases, rewards)?;
                 metrics.extend(&format!("judge/{}/", set.name), &measured);
             }
@@ -35,30 +41,28 @@ impl TrainingRun {
     }
 }
 
-/// Computes the loss on the evaluation's rows by the run's method, without training.
+/// Computes the loss on the evaluation's rows, each once, by the run's method and without training.
+/// Means are those over all rows; tokens and times are sums.
 fn loss(run: &mut TrainingRun) -> Result<Metrics> {
     let mut metrics = Metrics::default();
     let per_step = run.config.method.rows();
     let Some(rows) = &mut run.evaluation else {
         return Ok(metrics);
     };
-    let n = rows.len().or(run.config.evaluation.problems);
-    let rounds = (n.unwrap_or(per_step) / per_step).max(1) as u64;
-    for round in 1..=rounds {
+    let n = rows.len().or(run.config.evaluation.problems).unwrap_or(per_step);
+    for first in (0..n).step_by(per_step) {
+        let batch = rows.take(first as u64, per_step.min(n - first))?;
         let step = StepContext {
             policy: &run.policy,
             reference: run.reference.as_ref(),
             encoder: run.sampler.encoder(),
             micro_tokens: adapters::micro_tokens(&run.config, &run.policy),
-            step: round,
-            steps: rounds,
+            step: (first / per_step) as u64 + 1,
+            steps: n.div_ceil(per_step) as u64,
             seed: 0,
             revision: run.sampler.host().engine.revision(),
         };
-        let output = offline_step(&run.config.method, &step, rows, None)?;
-        for (name, value) in output.metrics.iter() {
-            metrics.add(name, value / rounds as f64);
-        }
+        metrics.pool(&offline_batch(&run.config.method, &step, &batch, None)?.metrics);
     }
     Ok(metrics)
 }

@@ -14,6 +14,7 @@ use super::sources;
 use crate::error::{Result, TrainError};
 use crate::figures::{first_below_half, first_error, judge_figures, within_problems};
 use crate::item::{ItemRole, TrainingItem};
+use crate::methods::RunNames;
 use crate::metrics::Metrics;
 use crate::rollout::{DrawParams, RewardManager, RolloutParams, SampleRequest, Sampler};
 
@@ -81,22 +82,38 @@ fn one() -> usize {
 }
 
 impl JudgeSet {
-    /// Makes, samples or loads the cases.
+    /// Lists what cannot work, in sentences.
+    pub(super) fn check(&self, run: &RunNames<'_>) -> Vec<String> {
+        let lacks_path = self.set == SetSource::File && self.path.is_none();
+        let path = lacks_path.then(|| "`set = \"file\"` needs a `path`".to_owned());
+        let difficulty = self.difficulty().check().err();
+        let scorers = [&self.scorer, &self.steps].into_iter().flatten();
+        let scorers = scorers.filter_map(|name| run.missing_scorer(name));
+        let problems = path.into_iter().chain(difficulty).chain(scorers);
+        problems.map(|what| format!("evaluation.judge '{}': {what}", self.name)).collect()
+    }
+
+    fn difficulty(&self) -> Difficulty {
+        sources::difficulty(self.lengths, self.times, self.addends, self.multipliers)
+    }
+
+    /// Makes, samples or loads the cases. Solutions of the current model are those of an adapter, or of
+    /// the model itself.
     ///
     /// # Errors
     /// A file that cannot be read, and errors of the engine.
-    pub fn cases(&self, base: &Path, sampler: &Sampler, max_tokens: usize) -> Result<Vec<Case>> {
-        let difficulty =
-            sources::difficulty(self.lengths, self.times, self.addends, self.multipliers);
-        let checked = difficulty.check();
-        checked.map_err(|what| {
-            TrainError::Invalid(format!("evaluation.judge '{}': {what}", self.name))
-        })?;
+    pub fn cases(
+        &self,
+        base: &Path,
+        solver: (&Sampler, Option<&Arc<str>>),
+        max_tokens: usize,
+    ) -> Result<Vec<Case>> {
+        let difficulty = self.difficulty();
         match self.set {
             SetSource::NearMisses => Ok(sets::near_misses(self.seed, &difficulty, self.count)),
             SetSource::Slips => Ok(sets::slips(self.seed, &difficulty, self.count)),
             SetSource::Policy => {
-                let cases = self.sampled(sampler, &difficulty, max_tokens)?;
+                let cases = self.sampled(solver, &difficulty, max_tokens)?;
                 self.save(base, &cases)?;
                 Ok(cases)
             }
@@ -137,7 +154,7 @@ impl JudgeSet {
     /// Samples solutions from the model.
     fn sampled(
         &self,
-        sampler: &Sampler,
+        (sampler, adapter): (&Sampler, Option<&Arc<str>>),
         difficulty: &Difficulty,
         max_tokens: usize,
     ) -> Result<Vec<Case>> {
@@ -159,7 +176,7 @@ impl JudgeSet {
                 audit: None,
                 fields: Arc::default(),
             };
-            Ok(SampleRequest::new(sampler.prompt(&item)?, None, index as u64))
+            Ok(SampleRequest::new(sampler.prompt(&item)?, adapter.cloned(), index as u64))
         });
         let requests: Vec<SampleRequest> = requests.collect::<Result<_>>()?;
         let params = RolloutParams { seed: self.seed, max_tokens, draws: DrawParams::FULL };

@@ -88,20 +88,16 @@ pub(super) enum HeadStart {
     Zeros,
 }
 
-/// Makes the base model with a new head in a folder, once.
+/// Makes the base model with a new head in a folder, for a run without a checkpoint. What is in the
+/// folder was made of an earlier version of the run file, and is replaced.
 pub(super) fn make_with_head(
     base: &Path,
     head: NewHead,
     start: HeadStart,
     target: &Path,
 ) -> Result<()> {
-    if target.join("config.json").exists() {
-        return Ok(());
-    }
-    make(base, target, head, start)
-}
-
-fn make(base: &Path, target: &Path, head: NewHead, start: HeadStart) -> Result<()> {
+    refuse_within(base, target)?;
+    remove_folder(target)?;
     if ModelConfig::read(base)?.head != HeadConfig::Vocab {
         return Err(TrainError::Invalid(format!(
             "{} has a head already; leave `head` of [policy] out",
@@ -133,6 +129,29 @@ fn make(base: &Path, target: &Path, head: NewHead, start: HeadStart) -> Result<(
     index.extend(head_weights(&checkpoint, &shape, &stage, start)?);
     stage.json("model.safetensors.index.json", &json!({ "weight_map": index }))?;
     Ok(stage.finish()?)
+}
+
+/// Refuses a base model in the folder that is replaced.
+fn refuse_within(base: &Path, target: &Path) -> Result<()> {
+    let resolved = base.canonicalize().ok().zip(target.canonicalize().ok());
+    if resolved.is_some_and(|(base, target)| base.starts_with(target)) {
+        return Err(TrainError::Invalid(format!(
+            "{} is the folder of the run's model with its new head, and not one for the base model: \
+             choose another `path` of [policy] or `folder` of [run]",
+            base.display()
+        )));
+    }
+    Ok(())
+}
+
+/// Removes a folder if there is one.
+pub(super) fn remove_folder(folder: &Path) -> Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(TrainError::File { path: folder.display().to_string(), source: error })
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 /// The configuration of the base with another task and its labels.

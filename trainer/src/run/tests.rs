@@ -1,5 +1,7 @@
+mod adapters;
 mod asynchronous;
 mod auxiliary;
+mod evaluations;
 mod loops;
 mod preferences;
 mod remote;
@@ -17,8 +19,9 @@ use tiny_models::{Preset, TinyHead, TinySpec, make};
 
 use toytask::{ModelSize, write_model_folder};
 
-use super::{Resume, RunConfig, TrainingRun, drive};
+use super::{News, Resume, RunConfig, TrainingRun, drive};
 use crate::metrics::Metrics;
+use crate::policy::Policy;
 
 /// A generated model and a run file over it.
 struct Bench {
@@ -102,7 +105,11 @@ fn thinking_is_switched_by_the_run_file() {
 }
 
 fn weights(run: &TrainingRun) -> Vec<u32> {
-    let parameters = run.policy().parameters().iter();
+    bits(run.policy())
+}
+
+fn bits(model: &Policy) -> Vec<u32> {
+    let parameters = model.parameters().iter();
     parameters
         .flat_map(|parameter| {
             let numbers = parameter.var.as_tensor().flatten_all();

@@ -67,14 +67,16 @@ pub struct Resume {
 /// The folder, inside the run's, of its model with a new head.
 const BASE: &str = "base";
 
-/// The folder of the model that a run trains: that of the run file, or the one with a new head. The
-/// heads of adapters are theirs, and leave the model as it is.
-fn base_folder(config: &RunConfig, run: &Path) -> Result<PathBuf> {
+/// The folder of the model that a run trains: that of the run file, or the one with a new head, which a
+/// run that begins makes. The heads of adapters are theirs, and leave the model as it is.
+fn base_folder(config: &RunConfig, run: &Path, newest: Option<&Path>) -> Result<PathBuf> {
     let given = config.path(&config.policy.path);
     match config.policy.head.filter(|_| config.policy.adapter.is_empty()) {
         Some(head) => {
             let target = run.join(BASE);
-            make_with_head(&given, head, HeadStart::Seed(config.run.seed), &target)?;
+            if newest.is_none() {
+                make_with_head(&given, head, HeadStart::Seed(config.run.seed), &target)?;
+            }
             Ok(target)
         }
         None => Ok(given),
@@ -136,7 +138,7 @@ impl TrainingRun {
         if let Some(made) = config.policy.make {
             make(&config.path(&config.policy.path), made, config.run.seed)?;
         }
-        let base = base_folder(&config, folder.path())?;
+        let base = base_folder(&config, folder.path(), newest.as_deref())?;
         let policy = adapters::policy(&config, &base, folder.path(), newest.as_deref())?;
         check_head(&config, policy.config().head, &base)?;
         let reference = adapters::reference_policy(&config)?;
@@ -354,7 +356,8 @@ impl TrainingRun {
         self.done == self.steps() || (every > 0 && self.done.is_multiple_of(every))
     }
 
-    /// Whether an evaluation is due after the step that was just taken.
+    /// Whether an evaluation is due after the steps that were taken: with an interval also before the
+    /// first one.
     pub fn evaluation_is_due(&self) -> bool {
         let every = self.config.evaluation.every;
         (self.evaluation.is_some() || self.judge_set_rewards.is_some())

@@ -225,7 +225,7 @@ impl PolicyGradient {
     }
 
     /// Revision of the served weights.
-    fn revision(&self) -> u64 {
+    pub(super) fn revision(&self) -> u64 {
         self.rollouts.sampler.host().engine.revision()
     }
 }

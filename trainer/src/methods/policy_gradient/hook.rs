@@ -30,7 +30,8 @@ pub(super) trait Hook: Debug + Send {
         Ok(())
     }
 
-    /// Runs after the step of the optimiser, and may take further ones.
+    /// Runs after the step of the optimiser, and may take further ones. The revision of the context is
+    /// that of the updated weights.
     fn after_update(&mut self, _cx: &mut HookContext<'_>, _apply: &mut Apply<'_>) -> Result<()> {
         Ok(())
     }

@@ -12,7 +12,7 @@ use super::config::{PolicyGradientConfig, RoundReference, RoundSection, RoundWei
 use super::labels;
 use super::rollouts::ScoredGroup;
 use super::update_batch::{Apply, UpdateBatch, read_logprobs};
-use crate::error::{Result, TrainError};
+use crate::error::Result;
 use crate::item::Rollout;
 use crate::losses::preference::PreferredResponses;
 use crate::losses::preference::weights::{JudgedSolution, step_orlm};
@@ -138,17 +138,7 @@ impl PairedResponses {
         match section.reference {
             RoundReference::None => Ok(None),
             RoundReference::Sampler => Ok(Some(self.sampled.clone())),
-            RoundReference::Frozen => {
-                let reference = step.reference.ok_or_else(|| {
-                    TrainError::Invalid("the run has no frozen reference".to_owned())
-                })?;
-                let bare: Vec<PolicySequence> = self
-                    .sequences
-                    .iter()
-                    .map(|sequence| PolicySequence { adapter: None, ..sequence.clone() })
-                    .collect();
-                read_logprobs(reference, &bare, step.micro_tokens).map(Some)
-            }
+            RoundReference::Frozen => Ok(Some(step.reference_logprobs(&self.sequences)?.concat())),
         }
     }
 

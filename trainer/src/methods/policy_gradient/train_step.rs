@@ -81,7 +81,9 @@ impl PolicyGradient {
         self.prompts.learn((&self.rollouts.sampler, step), &data.groups, &mut metrics)?;
         self.no_progress.observe(&data.counts)?;
 
-        self.call_hooks(step, &mut metrics, |hook, cx| hook.after_update(cx, apply))?;
+        // What hooks sample from here on has the revision of the updated weights.
+        let updated = StepContext { revision: self.revision(), ..*step };
+        self.call_hooks(&updated, &mut metrics, |hook, cx| hook.after_update(cx, apply))?;
         self.replay_buffer.observe(&data.verified);
         Ok(metrics)
     }

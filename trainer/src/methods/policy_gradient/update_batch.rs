@@ -8,7 +8,7 @@ use super::auxiliary::Judged;
 use super::config::PolicyGradientConfig;
 use super::rollouts::ScoredGroup;
 use crate::advantages::TokenAdvantages;
-use crate::error::{Result, TrainError};
+use crate::error::Result;
 use crate::item::ItemRole;
 use crate::losses::correction::{Correction, M2po};
 use crate::losses::length::without_truncated;
@@ -179,7 +179,7 @@ impl TokenBatch {
             batch.factors = Some(factors);
         }
         if config.objective.kl.is_some() {
-            batch.reference = Some(batch.read_reference(step)?);
+            batch.reference = Some(step.reference_logprobs(&batch.sequences)?.concat());
         }
         Ok(batch)
     }
@@ -207,18 +207,6 @@ impl TokenBatch {
         let both = keep.iter().zip(given);
         self.factors = Some(both.map(|(keep, given)| keep * given).collect());
         Ok(())
-    }
-
-    fn read_reference(&self, step: &StepContext<'_>) -> Result<Vec<f64>> {
-        let reference = step.reference.ok_or_else(|| {
-            TrainError::Invalid("a divergence needs a reference, and there is none".to_owned())
-        })?;
-        let without_adapters: Vec<PolicySequence> = self
-            .sequences
-            .iter()
-            .map(|sequence| PolicySequence { adapter: None, ..sequence.clone() })
-            .collect();
-        read_logprobs(reference, &without_adapters, step.micro_tokens)
     }
 
     fn layout(&self) -> Layout<'_> {

@@ -49,7 +49,7 @@ pub(super) fn difference(
         lists.push(list.collect::<Result<Vec<PolicySequence>>>()?);
     }
     let lists = Lists::padded(lists, adapter);
-    step.loss_gradients(&lists.sequences, lists.length, |members, outputs, meter| {
+    step.loss_gradients(&lists.sequences, lists.length, rows.len(), |members, outputs, meter| {
         let scores = head_scores(outputs)?;
         let loss = score_difference(&scores, &lists.offsets(members), rows.len())?;
         meter.add(&loss);

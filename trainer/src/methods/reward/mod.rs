@@ -153,7 +153,7 @@ fn pairs(
         read_states(&mut sequences);
     }
     let total = rows.len();
-    let mut output = step.loss_gradients(&sequences, 2, |members, outputs, meter| {
+    let mut output = step.loss_gradients(&sequences, 2, total, |members, outputs, meter| {
         let (chosen, rejected) = halves(&head_scores(outputs)?);
         let of_pairs =
             |all: &[f64]| -> Vec<f64> { members.iter().step_by(2).map(|at| all[at / 2]).collect() };
@@ -206,7 +206,7 @@ fn ranking(
         lists.push(list.collect::<Result<Vec<_>>>()?);
     }
     let lists = Lists::padded(lists, adapter);
-    step.loss_gradients(&lists.sequences, lists.length, |members, outputs, meter| {
+    step.loss_gradients(&lists.sequences, lists.length, rows.len(), |members, outputs, meter| {
         let scores = head_scores(outputs)?;
         let loss = plackett_luce(&scores, &lists.offsets(members), rows.len())?;
         meter.add(&loss);

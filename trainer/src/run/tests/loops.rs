@@ -427,6 +427,21 @@ fn interrupted_groups_resume_and_stale_tokens_are_dropped() {
     }
 }
 
+/// Judge items are sampled after the policy's update: their tokens are as new as the weights, so that a
+/// limit of staleness leaves none of them out.
+#[test]
+fn judge_of_spark_is_trained_beside_partial_rollouts() {
+    let rest = recycled("[method.partial]\nmax_staleness = 1\noptions = { over = 2.0 }");
+    let rest = rest.replacen("reservoir", "keep = { keep = \"all\" }\nreservoir", 1);
+    let metrics = metrics_of(&Bench::of_the_task(&categories()), &rest, 4);
+    assert!(sum(&metrics, "judge/tokens") > 0.0, "{metrics:?}");
+    assert!(metrics.iter().any(|m| m.get("judge/gradient_norm").is_some()), "{metrics:?}");
+    for name in ["judge/tokens_stale", "judge/tokens_old", "judge/staleness/most"] {
+        assert_eq!(sum(&metrics, name), 0.0, "{name} {metrics:?}");
+    }
+    check_resume_of(|| Bench::of_the_task(&categories()), &rest);
+}
+
 #[test]
 fn self_given_rewards_are_audited() {
     let metrics = all_metrics(&judged(), &method(GUARD), 3);

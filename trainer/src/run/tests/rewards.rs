@@ -81,6 +81,53 @@ fn h3_flagged_responses_lose_reward() {
     assert!((reward - (share - 0.5)).abs() < 1e-9, "{reward} for {share}");
 }
 
+/// Sections that move rewards out of the range of an advantage are refused with both keys, and not at the
+/// first step whose rewards are outside.
+#[test]
+fn rewards_that_an_advantage_cannot_read_are_refused() {
+    let scorers = POLICY_GRADIENT.split("\n\n").nth(1).expect("a scorer");
+    let text = |group: usize, rest: &str| {
+        format!(
+            "[run]\nfolder = \"o\"\nsteps = 1\n[policy]\npath = \"m\"\n[optimiser]\nrate = 1e-3\n\
+             [[data]]\nkind = \"rows\"\npath = \"r\"\n[method]\nkind = \"policy_gradient\"\n\
+             prompts = 2\ngroup = {group}\nmax_tokens = 5\n{rest}\n{scorers}"
+        )
+    };
+    let parse = |text: &str| RunConfig::parse("run.toml", text, Path::new(""));
+    let refused = |group: usize, rest: &str, keys: [&str; 2]| {
+        let error = parse(&text(group, rest)).expect_err(rest).to_string();
+        assert!(keys.iter().all(|key| error.contains(key)), "{keys:?} in {error}");
+    };
+    let accepted = |rest: &str| {
+        parse(&text(4, rest)).unwrap_or_else(|error| panic!("{rest}: {error}"));
+    };
+    let gae = "{ kind = \"gae\", renorm = \"last_step\" }\nvalue = { trunk = \"shared\" }";
+    let (capo, thoughts) = ("{ kind = \"capo\" }", "{ kind = \"tp_grpo\", alpha = 0.5 }");
+    let [reinforce, max_rl, ppr] =
+        ["w_reinforce", "max_rl", "ppr"].map(|kind| format!("{{ kind = \"{kind}\" }}"));
+    let buffer = "overlong = { buffer = 2 }";
+    let monitor = "[method.monitor]\nscorer = \"has-e\"\nrate = 0.5";
+    for advantage in [reinforce.as_str(), &max_rl, &ppr, gae, capo, thoughts] {
+        for (rest, key) in [(buffer, "`overlong.buffer`"), (monitor, "`monitor`")] {
+            refused(4, &format!("advantage = {advantage}\n{rest}"), [key, "`advantage`"]);
+        }
+    }
+    for advantage in [capo, thoughts] {
+        accepted(&format!("right = 1.0\nadvantage = {advantage}\n{monitor}"));
+    }
+    for advantage in ["{ kind = \"grpo\" }", "{ kind = \"step_returns\" }"] {
+        accepted(&format!("advantage = {advantage}\n{buffer}\n{monitor}"));
+    }
+    let compare = "compare = { with = \"reference\" }";
+    refused(4, &format!("advantage = {max_rl}\n{compare}"), ["`compare =", "`advantage`"]);
+    refused(4, &format!("advantage = {max_rl}\n[method.urpo]"), ["`urpo`", "`advantage`"]);
+    let canon = "advantage = { kind = \"canon\" }";
+    let guard = "[method.guard]\nscorer = \"has-e\"";
+    accepted(&format!("{canon}\n{guard}"));
+    refused(4, &format!("{canon}\n{guard}\ntau = 0.1"), ["`advantage =", "`guard.tau`"]);
+    refused(5, canon, ["`advantage =", "`group` is even"]);
+}
+
 /// A log has the mean of each part of a pipeline.
 #[test]
 fn parts_of_rewards_are_logged() {

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use models::Output;
 
 use self::judged::TokenNumbers;
-use self::sequences::{grouped, logprob_sequences, read};
+use self::sequences::{grouped, read};
 use self::step_model::{StepLesson, StepModel};
 use self::token_reward::{TokenLesson, TokenReward};
 use self::value::{ValueLesson, ValueModel};
@@ -25,7 +25,7 @@ use crate::curriculum::CurriculumConfig;
 use crate::error::{Result, TrainError};
 use crate::losses::kl::penalties;
 use crate::methods::context::StepContext;
-use crate::methods::outputs::{entropy, logprobs};
+use crate::methods::outputs::entropy;
 use crate::metrics::Metrics;
 use crate::policy::{Gradients, PolicySequence};
 
@@ -258,12 +258,12 @@ impl AuxiliaryModels {
     }
 }
 
-/// The mean entropy of the tokens of each response under the weights at the beginning of the step.
-fn entropies(
+/// The rollouts of groups, in order, as the policy computes them: with the adapters that sampled them.
+fn policy_sequences(
     step: &StepContext<'_>,
     groups: &[ScoredGroup],
     logit_scale: Option<f32>,
-) -> Result<Vec<Vec<f64>>> {
+) -> Result<Vec<PolicySequence>> {
     let mut sequences = Vec::new();
     for scored in groups {
         let adapter = step.adapter(scored.adapter.as_deref())?;
@@ -272,6 +272,16 @@ fn entropies(
             sequences.push(PolicySequence { adapter, ..sequence });
         }
     }
+    Ok(sequences)
+}
+
+/// The mean entropy of the tokens of each response under the weights at the beginning of the step.
+fn entropies(
+    step: &StepContext<'_>,
+    groups: &[ScoredGroup],
+    logit_scale: Option<f32>,
+) -> Result<Vec<Vec<f64>>> {
+    let sequences = policy_sequences(step, groups, logit_scale)?;
     let mean = |outputs: &[Output]| {
         let entropies = outputs.iter().map(entropy);
         Ok(vec![entropies.sum::<f64>() / outputs.len().max(1) as f64])
@@ -290,12 +300,8 @@ fn divergence(
     let Some(kl) = &gae.kl else {
         return Ok(None);
     };
-    let reference = step.reference.ok_or_else(|| {
-        TrainError::Invalid("a divergence needs a reference, and there is none".to_owned())
-    })?;
-    let sequences = logprob_sequences(groups, logit_scale);
-    let read = read(reference, &sequences, step.micro_tokens, logprobs)?;
-    let mut read = read.into_iter();
+    let sequences = policy_sequences(step, groups, logit_scale)?;
+    let mut read = step.reference_logprobs(&sequences)?.into_iter();
     let mut all = Vec::with_capacity(groups.len());
     for scored in groups {
         let own = scored.group.rollouts.iter().zip(read.by_ref()).map(|(rollout, reference)| {

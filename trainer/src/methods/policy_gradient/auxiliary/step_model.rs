@@ -88,10 +88,10 @@ impl StepModel {
             steps.push(rewarded(response.steps, rewards));
         }
         let (chosen, rejected) = pairs(groups);
-        let mut meter = LossMeter::default();
         if chosen.is_empty() {
             return Ok((steps, None));
         }
+        let mut meter = LossMeter::new(chosen.len());
         let of = |places: &[usize]| -> Vec<f64> { places.iter().map(|at| scores[*at]).collect() };
         let both = (of(&chosen), of(&rejected));
         let loss = BradleyTerry::default().evaluate(&Pairs::new(&both.0, &both.1), chosen.len())?;
@@ -164,7 +164,7 @@ impl StepModel {
                 if sequences.iter().all(|sequence| sequence.reads.is_empty()) {
                     return Ok(None);
                 }
-                let mut meter = LossMeter::default();
+                let mut meter = LossMeter::new(rewards.len());
                 let loss = |members: &[usize], outputs: &[Vec<Output>]| {
                     let mut grads: Vec<Vec<Grad>> = Vec::with_capacity(members.len());
                     for (at, outputs) in members.iter().zip(outputs) {

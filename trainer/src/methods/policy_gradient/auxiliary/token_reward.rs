@@ -86,8 +86,8 @@ impl TokenReward {
         metrics: &mut Metrics,
     ) -> Result<Gradients> {
         let mut gradients = Gradients::new(self.model.policy());
-        let mut meter = LossMeter::default();
         let total = lesson.sequences.len();
+        let mut meter = LossMeter::new(total);
         let loss = |members: &[usize], outputs: &[Vec<Output>]| {
             let mut grads = Vec::with_capacity(members.len());
             for (at, outputs) in members.iter().zip(outputs) {

@@ -127,7 +127,7 @@ impl ValueModel {
         for returns in &lesson.returns {
             starts.push(starts[starts.len() - 1] + returns.len());
         }
-        let mut meter = LossMeter::default();
+        let mut meter = LossMeter::new(total);
         let mut evaluate = |at: usize, outputs: &[Output]| -> Result<Vec<Grad>> {
             let tokens = ValueTokens {
                 values: &scores(outputs)?,

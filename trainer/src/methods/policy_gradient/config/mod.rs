@@ -198,6 +198,8 @@ impl PolicyGradientConfig {
         problems.extend(checks.into_iter().filter_map(Result::err).map(|e| e.to_string()));
         problems.extend(self.sampling.check());
         problems.extend(self.check_steps());
+        problems.extend(self.check_rewards());
+        problems.extend(self.check_halves());
         problems.extend(self.round.iter().flat_map(|round| self.check_round(round)));
         problems.extend(self.guard.iter().flat_map(|guard| guard.check(run)));
         problems.extend(self.trust.iter().flat_map(|trust| self.check_trust(trust, run)));
@@ -423,25 +425,69 @@ impl PolicyGradientConfig {
         value.into_iter().chain(tokens).chain(steps)
     }
 
-    /// Checks the options that a process-aware advantage needs.
+    /// Checks that an advantage reads the steps of `steps_scorer`.
     fn check_steps(&self) -> Option<String> {
-        let outcomes = match StepSignal::of(&self.advantage) {
-            None => {
-                let read = self.steps_scorer.as_ref().filter(|_| self.round.is_none());
-                return read.map(|_| {
-                    "`steps_scorer` is there for an advantage that reads steps, and this one does not"
-                        .to_owned()
-                });
-            }
-            Some(StepSignal::Wrong | StepSignal::Labels) => "0 or 1",
-            Some(StepSignal::Scores | StepSignal::Shaped(_)) => return None,
-        };
-        self.overlong.buffer.map(|_| {
-            format!(
-                "`overlong.buffer` takes something off rewards, and this advantage needs rewards \
-                 that are {outcomes}; use `overlong.filter`"
-            )
+        let reads_steps = StepSignal::of(&self.advantage).is_some() || self.round.is_some();
+        self.steps_scorer.as_ref().filter(|_| !reads_steps).map(|_| {
+            "`steps_scorer` is there for an advantage that reads steps, and this one does not"
+                .to_owned()
         })
+    }
+
+    /// Lists the sections that move rewards out of the range that the advantage can read.
+    fn check_rewards(&self) -> Vec<String> {
+        let Some(range) = self.advantage.reward_range() else {
+            return Vec::new();
+        };
+        // Verdicts of `right` replace the rewards of an advantage that reads no others.
+        let by_verdicts = self.right.is_some()
+            && StepSignal::of(&self.advantage).is_some_and(StepSignal::needs_right);
+        let compares = matches!(self.compare, Some(CompareSection::Reference { .. }));
+        [
+            (
+                self.overlong.buffer.is_some(),
+                "`overlong.buffer` takes something off rewards",
+                "; use `overlong.filter`",
+            ),
+            (self.monitor.is_some() && !by_verdicts, "`monitor` takes something off rewards", ""),
+            (
+                compares && !by_verdicts,
+                "`compare = { with = \"reference\" }` gives rewards around 0",
+                "",
+            ),
+            (
+                self.urpo.is_some() && StepSignal::of(&self.advantage).is_none(),
+                "`urpo` rewards rankings from -1 to 1",
+                "",
+            ),
+        ]
+        .into_iter()
+        .filter(|(moves, _, _)| *moves)
+        .map(|(_, what, instead)| {
+            format!("{what}, and this `advantage` needs rewards that are {range}{instead}")
+        })
+        .collect()
+    }
+
+    /// Lists what leaves CANON a group without two equal halves.
+    fn check_halves(&self) -> Vec<String> {
+        let halves = matches!(self.advantage, AdvantageKind::Canon(_));
+        let abstains = self.guard.as_ref().is_some_and(|guard| guard.tau.is_some());
+        [
+            (
+                !self.group.is_multiple_of(2),
+                "`advantage = { kind = \"canon\" }` compares the halves of a group: `group` is even",
+            ),
+            (
+                abstains,
+                "`advantage = { kind = \"canon\" }` compares the halves of a whole group, and \
+                 `guard.tau` removes responses",
+            ),
+        ]
+        .into_iter()
+        .filter(|(fails, _)| halves && *fails)
+        .map(|(_, problem)| problem.to_owned())
+        .collect()
     }
 }
 
