@@ -50,6 +50,10 @@ pub struct ModelInfo {
 pub struct ModelDigests {
     /// A scorer's kind, revision and options.
     pub scorer: Option<String>,
+    /// A scorer with the weights of the models and adapters that it calls now; only of one that
+    /// calls any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scorer_weights: Option<String>,
     /// A model's weights and configuration.
     pub model: Option<String>,
     /// An adapter.

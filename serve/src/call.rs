@@ -249,8 +249,7 @@ impl<'r> Call<'r> {
         self.hold(bytes_beside(&self.bytes, &scorer, inputs).saturating_add(outcomes))?;
         let priority = line.map_or(options.priority, |_| Priority::Batch);
         let queues = &self.state.scorer_queues;
-        let place = queues.enter(scorer.name(), responses, priority, patience).await;
-        let _place = place.map_err(|full| ApiError::overloaded(full.retry_after))?;
+        let _share = queues.enter(scorer.name(), responses, priority, patience).await?;
         let scoring = Instant::now();
         let patience = deadline.saturating_duration_since(scoring);
         let margin = reply_margin(patience);

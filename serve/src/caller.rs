@@ -51,7 +51,8 @@ impl Caller {
         })
     }
 
-    fn time_left(&self) -> Duration {
+    /// Returns the time until the reply is due.
+    pub(crate) fn time_left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
 }

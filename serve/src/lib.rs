@@ -44,6 +44,7 @@ mod pace;
 mod playground;
 mod reply_end;
 mod request_trace;
+mod routed_path;
 mod routes;
 pub mod scorer_queues;
 pub mod signing;
@@ -80,6 +81,7 @@ pub async fn run(
 ) -> std::io::Result<()> {
     let state = web::Data::new(state);
     let document = web::Data::new(Document::new(document_text()));
+    let keys = watchers::KeyFollower::begin(&state)?;
     let (shared, described) = (state.clone(), document.clone());
     let service = move || http_service(app(shared.clone(), described.clone()));
     let (connections, n_workers) = (state.connections.clone(), state.config.workers);
@@ -87,14 +89,16 @@ pub async fn run(
     let server = server.await?;
     let batches = batch_runner::start(&state, &document);
     watchers::sample_memory(std::sync::Arc::downgrade(&state.clone().into_inner()))?;
-    let keys = actix_web::rt::spawn(watchers::follow_keys(state.clone()));
+    let keys = keys.map(|keys| actix_web::rt::spawn(keys.run(state.clone())));
     let watch = actix_web::rt::spawn(watchers::note_progress(state.clone(), server.beats()));
     shutdown.await;
     tracing::info!("draining");
     let drained = Instant::now() + state.config.drain;
     state.drain();
     server.drain(state.config.drain).await;
-    keys.abort();
+    if let Some(keys) = keys {
+        keys.abort();
+    }
     watch.abort();
     if let Some(batches) = batches {
         // A panic in the task has been reported, and the journals hold its results.

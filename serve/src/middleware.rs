@@ -20,6 +20,7 @@ use crate::key_limits::{KeyShare, SharedBody};
 use crate::keys::Scope;
 use crate::reply_end::{ReplyEnd, UNKNOWN};
 use crate::request_trace::{RequestTrace, TRACERESPONSE};
+use crate::routed_path::routed_path;
 use crate::state::State;
 use crate::{origin, playground};
 
@@ -108,22 +109,24 @@ pub(crate) async fn guard(
                 request.extensions_mut().insert(sender);
             }
             Err(error) => {
-                let mut reply = ApiFlavor::of(request.path()).response(&error);
-                if is_page(request.path()) && reply.status() == StatusCode::UNAUTHORIZED {
+                let path = routed_path(request.request());
+                let mut reply = ApiFlavor::of(path).response(&error);
+                if is_page(path) && reply.status() == StatusCode::UNAUTHORIZED {
                     reply.headers_mut().append(WWW_AUTHENTICATE, PASSWORD);
                 }
                 return Ok(request.into_response(reply));
             }
         }
     }
-    let scopes = Scope::of(request.path());
+    let scopes = Scope::of(routed_path(request.request()));
     let share = if scopes.is_empty() || scopes == [Scope::Metrics] {
         None
     } else {
         match key_share(&request) {
             Ok(share) => share,
             Err(error) => {
-                let reply = ApiFlavor::of(request.path()).response(&error);
+                let path = routed_path(request.request());
+                let reply = ApiFlavor::of(path).response(&error);
                 return Ok(request.into_response(reply));
             }
         }
@@ -162,7 +165,7 @@ fn audit(reply: &ServiceResponse<BoxBody>) {
     let subject = extensions.get::<AuditSubject>().map_or("", |subject| subject.0.as_str());
     tracing::info!(
         target: "audit",
-        action = request.path(),
+        action = routed_path(request),
         subject,
         status = reply.status().as_u16(),
         key = key.as_ref().map_or("none", |key| key.label()),
@@ -185,7 +188,8 @@ fn identify(request: &HttpRequest, state: &State) -> Result<Option<Sender>, ApiE
         return Ok(None);
     }
     let address = request.peer_addr().map(|address| address.ip());
-    let checked = if is_page(request.path()) || request.path() == "/openapi.json" {
+    let path = routed_path(request);
+    let checked = if is_page(path) || path == "/openapi.json" {
         keys.check_page(request.headers())
     } else {
         keys.check(request.headers())
@@ -202,7 +206,7 @@ fn identify(request: &HttpRequest, state: &State) -> Result<Option<Sender>, ApiE
         }
     };
     match &key {
-        Some(key) => key.allow(request.path())?,
+        Some(key) => key.allow(path)?,
         None => origin::check(request, &state.config)?,
     }
     let client = key.as_ref().map_or_else(|| state.addresses.of(address), |key| key.id());
@@ -217,7 +221,7 @@ fn is_page(path: &str) -> bool {
 /// Whether a request is a probe of health without a key: what probes (a kubelet, a balancer) keeps no
 /// secrets.
 fn is_keyless_probe(request: &HttpRequest) -> bool {
-    matches!(request.path(), "/livez" | "/readyz")
+    matches!(routed_path(request), "/livez" | "/readyz")
         && *request.method() == Method::GET
         && !request.headers().contains_key(AUTHORIZATION)
 }

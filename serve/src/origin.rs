@@ -20,6 +20,7 @@ use actix_web::{HttpRequest, HttpResponse};
 
 use crate::config::Config;
 use crate::error::{ApiError, Code};
+use crate::routed_path::routed_path;
 
 /// Checks the head of a request to a server without keys.
 ///
@@ -127,7 +128,7 @@ fn check_content_type(request: &HttpRequest) -> Result<(), ApiError> {
     }
     let given = text(headers, &CONTENT_TYPE).unwrap_or_default();
     let essence = given.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let upload = request.path() == "/v1/files";
+    let upload = routed_path(request) == "/v1/files";
     let good = match essence.as_str() {
         "multipart/form-data" => upload,
         _ if upload => true,

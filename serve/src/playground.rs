@@ -10,6 +10,8 @@ use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TY
 use actix_web::web::ServiceConfig;
 use actix_web::{HttpRequest, HttpResponse, guard, web};
 
+use crate::routed_path::routed_path;
+
 /// A file of the page.
 struct PageFile {
     path: &'static str,
@@ -61,7 +63,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 
 /// Whether a request is for a file of the page, which needs no key.
 pub(crate) fn is_page_file(request: &HttpRequest) -> bool {
-    *request.method() == Method::GET && FILES.iter().any(|file| file.path == request.path())
+    *request.method() == Method::GET && FILES.iter().any(|file| file.path == routed_path(request))
 }
 
 /// Registers the files.

@@ -11,6 +11,7 @@ use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::{HttpMessage as _, HttpRequest, web};
 use traces::{Attributes, Span, SpanId, SpanKind, TraceContext};
 
+use crate::routed_path::routed_path;
 use crate::state::State;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -51,7 +52,8 @@ impl RequestTrace {
         let tracer = state.tracer.as_ref()?;
         let values = |name: HeaderName| request.headers().get_all(name).map(HeaderValue::as_bytes);
         let caller = TraceContext::read(values(TRACEPARENT), values(TRACESTATE));
-        let context = tracer.begin(caller.as_ref(), QUIET.contains(&request.path()));
+        let context =
+            tracer.begin(caller.as_ref(), QUIET.contains(&routed_path(request.request())));
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let arrived_at = now.saturating_sub(arrived.elapsed());
         Some(Arc::new(RequestTrace {

@@ -1,5 +1,8 @@
-//! Limits on the inputs of single scorers that are in hand at a time, so that a slow or popular scorer
-//! cannot take all the capacity of the server.
+//! Limits on the inputs of single scorers, models and adapters that are in hand at a time, so that a
+//! slow or popular one cannot take all the capacity of the server.
+//!
+//! A request enters the queue of the name that it is for. A scorer that calls a model enters its own
+//! queue and not the model's.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,12 +11,14 @@ use std::time::Duration;
 use rubrics::Priority;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The queue of a scorer, as a `[[queue]]` table configures it.
+use crate::error::ApiError;
+
+/// The queue of a scorer, model or adapter, as a `[[queue]]` table configures it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueSpec {
     /// The scorer, model or adapter.
     pub scorer: String,
-    /// Greatest number of responses in hand.
+    /// Greatest number in hand of responses to judge, sequences to read or generate, and questions.
     pub size: usize,
     /// Longest time to wait for room.
     pub timeout: Duration,
@@ -41,7 +46,7 @@ impl QueuePolicy {
     ];
 }
 
-/// The queues of all scorers that have one.
+/// The queues of all names that have one.
 #[derive(Debug)]
 pub struct ScorerQueues(HashMap<String, ScorerQueue>);
 
@@ -51,7 +56,7 @@ struct ScorerQueue {
     room: Arc<Semaphore>,
 }
 
-/// A share of a queue, returned when dropped; empty for a scorer without a queue.
+/// A share of a queue, returned when dropped; empty for a name without a queue.
 #[derive(Debug)]
 pub struct QueueShare(#[expect(dead_code, reason = "it is held")] Option<OwnedSemaphorePermit>);
 
@@ -60,6 +65,12 @@ pub struct QueueShare(#[expect(dead_code, reason = "it is held")] Option<OwnedSe
 pub struct QueueFull {
     /// Estimated time until it fits.
     pub retry_after: Duration,
+}
+
+impl From<QueueFull> for ApiError {
+    fn from(full: QueueFull) -> ApiError {
+        ApiError::overloaded(full.retry_after)
+    }
 }
 
 impl ScorerQueues {
@@ -72,20 +83,20 @@ impl ScorerQueues {
         ScorerQueues(specs.iter().map(queue).collect())
     }
 
-    /// Takes room for `items` responses to judge. A request that is larger than the queue takes all
-    /// of it.
+    /// Takes room for `items` in the queue of a name. A request that is larger than the queue takes
+    /// all of it.
     ///
     /// # Errors
     /// [`QueueFull`] where the queue's policy refuses the request, or where there is no room within
     /// the queue's timeout and `patience`.
     pub async fn enter(
         &self,
-        scorer: &str,
+        name: &str,
         items: usize,
         priority: Priority,
         patience: Duration,
     ) -> Result<QueueShare, QueueFull> {
-        let Some(ScorerQueue { spec, room }) = self.0.get(scorer) else {
+        let Some(ScorerQueue { spec, room }) = self.0.get(name) else {
             return Ok(QueueShare(None));
         };
         let count = u32::try_from(items.min(spec.size)).unwrap_or(u32::MAX);

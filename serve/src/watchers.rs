@@ -2,14 +2,14 @@
 //! verifier threads and event loops, and reloading keys.
 
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
 use actix_web::web::Data;
 use base::memory::{mib, resident_anonymous_bytes};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::liveness;
 use crate::memory::MemoryStage;
@@ -93,28 +93,58 @@ fn stamp(path: &Path) -> Stamp {
     Some((metadata.modified().ok()?, metadata.len(), metadata.ino()))
 }
 
-/// Reloads the keys when their file changes and at SIGHUP, as long as the server runs; returns at once
-/// where no file is configured.
-pub(crate) async fn follow_keys(state: Data<State>) {
-    let Some(path) = state.config.api_keys_file.clone() else {
-        return;
-    };
-    let Ok(mut hangup) = signal(SignalKind::hangup()) else {
-        tracing::error!("SIGHUP cannot be listened for; keys are reloaded when their file changes");
-        return;
-    };
-    let mut seen = stamp(&path);
-    loop {
-        let signalled = tokio::select! {
-            _ = hangup.recv() => true,
-            () = tokio::time::sleep(KEY_FILE_PERIOD) => false,
+/// Follows the key file: reloads the keys when it changes and at SIGHUP.
+pub(crate) struct KeyFollower {
+    path: PathBuf,
+    hangup: Signal,
+    /// The file that was read last.
+    seen: Stamp,
+}
+
+impl KeyFollower {
+    /// Reads the key file again and begins to follow it; `None` where no file is configured. The
+    /// file may have been replaced since the keys were read, because models are loaded in between.
+    ///
+    /// # Errors
+    /// A failure to install the signal handler.
+    pub(crate) fn begin(state: &State) -> std::io::Result<Option<KeyFollower>> {
+        let Some(path) = state.config.api_keys_file.clone() else {
+            return Ok(None);
         };
-        let now = stamp(&path);
-        // A file that is missing is being replaced: the next check reads the new one.
-        if signalled || (now.is_some() && now != seen) {
-            seen = now;
-            let done = state.keys.reload(&path);
-            state.metrics.key_reload(done);
+        let hangup = signal(SignalKind::hangup())?;
+        let mut follower = KeyFollower { path, hangup, seen: None };
+        follower.reload(state);
+        Ok(Some(follower))
+    }
+
+    /// Follows the file as long as the server runs.
+    pub(crate) async fn run(mut self, state: Data<State>) {
+        loop {
+            let signalled = tokio::select! {
+                _ = self.hangup.recv() => true,
+                () = tokio::time::sleep(KEY_FILE_PERIOD) => false,
+            };
+            let now = stamp(&self.path);
+            // A file that is missing is being replaced: the next check reads the new one.
+            if signalled || (now.is_some() && now != self.seen) {
+                self.reload(&state);
+            }
         }
     }
+
+    fn reload(&mut self, state: &State) {
+        // Taken before the file is read, so that a later change differs from it.
+        self.seen = stamp(&self.path);
+        let done = state.keys.reload(&self.path);
+        state.metrics.key_reload(done);
+    }
+}
+
+/// Installs a handler of SIGHUP, which ends the process otherwise. It stays for the life of the
+/// process. What the signal asks for is done when [`KeyFollower`] begins.
+///
+/// # Errors
+/// A failure to install it.
+pub(crate) fn outlive_hangup() -> std::io::Result<()> {
+    signal(SignalKind::hangup()).map(drop)
 }

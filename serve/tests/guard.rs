@@ -13,8 +13,12 @@ use serve::{Config, Document, State, app, document_text};
 const KEY: &str = "test-key-0123456789";
 
 fn state() -> web::Data<State> {
+    state_with_keys(KEY)
+}
+
+fn state_with_keys(keys: &str) -> web::Data<State> {
     let config = Config { threads: 1, workers: 1, ..Config::default() };
-    let keys = Keys::parse(KEY).expect("a good key");
+    let keys = Keys::parse(keys).expect("good keys");
     web::Data::new(State::new(config, Registry::built_in(), keys).expect("threads start"))
 }
 
@@ -92,6 +96,58 @@ async fn every_route_needs_a_key() {
     open.sort();
     assert_eq!(open, PUBLIC);
     assert!(count >= 8, "the walk saw only {count} routes");
+}
+
+/// Percent-encodes the letter at `index`.
+fn with_encoded_letter(path: &str, index: usize) -> String {
+    format!("{}%{:02X}{}", &path[..index], path.as_bytes()[index], &path[index + 1..])
+}
+
+/// The router decodes paths before it matches them, so a key's scopes, the need for a key and the
+/// shape of a refusal must be those of the decoded path.
+#[actix_web::test]
+async fn encoded_letter_in_a_path_changes_no_refusal() {
+    let scopes = ["score", "generate", "admin", "metrics"];
+    let key_of = |scope: &str| format!("key-with-the-scope-{scope}");
+    let lines: Vec<String> =
+        scopes.iter().map(|scope| format!("{} scopes={scope}", key_of(scope))).collect();
+    let service = test::init_service(app(state_with_keys(&lines.join("\n")), document())).await;
+    let probe = test::TestRequest::get().uri("/no/such/route").to_request();
+    let reply = test::call_service(&service, probe).await;
+    let tree = reply.request().app_data::<web::Data<IntrospectionTree>>();
+    let routes = registered(tree.expect("introspection is on"));
+    let senders = scopes.iter().map(|scope| Some(key_of(scope))).chain([None]);
+    let (mut n_refused, mut differing) = (0, Vec::new());
+    for sender in senders {
+        for (method, path) in &routes {
+            let ask = async |uri: &str| {
+                let request = test::TestRequest::default().method(method.clone()).uri(uri);
+                let request = match &sender {
+                    Some(key) => request.insert_header(("authorization", format!("Bearer {key}"))),
+                    None => request,
+                };
+                let reply = test::call_service(&service, request.to_request()).await;
+                let status = reply.status().as_u16();
+                let challenges = reply.headers().get_all("www-authenticate").count();
+                let is_refusal = matches!(status, 401 | 403);
+                let body = test::read_body(reply).await;
+                (status, challenges, is_refusal.then_some(body))
+            };
+            let plain = ask(path).await;
+            n_refused += usize::from(plain.2.is_some());
+            let letters = path.match_indices(|char: char| char.is_ascii_alphabetic());
+            let letters: Vec<usize> = letters.map(|(index, _)| index).collect();
+            let ends = letters.first().into_iter().chain(letters.last());
+            for encoded in ends.map(|index| with_encoded_letter(path, *index)) {
+                let found = ask(&encoded).await;
+                if found != plain {
+                    differing.push(format!("{method} {encoded} by {sender:?}: {}", found.0));
+                }
+            }
+        }
+    }
+    assert_eq!(differing, Vec::<String>::new());
+    assert!(n_refused > routes.len(), "only {n_refused} requests were refused");
 }
 
 /// The walk must be able to fail: these routes are registered outside the guard.

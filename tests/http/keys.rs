@@ -177,6 +177,19 @@ fn scopes_limit_what_a_key_may_call() {
     }
 }
 
+/// Keys are read before models are loaded, which may take minutes.
+#[test]
+fn keys_replaced_before_the_server_starts_are_read_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("keys.txt");
+    std::fs::write(&file, OTHER).expect("the file is written");
+    let read_before = Keys::parse(KEY).expect("a good key");
+    let server =
+        Server::guarded("", read_before, |config| config.api_keys_file = Some(file.clone()));
+    let status = |key: &str| get_as(&server, "/v1/models", key).status;
+    assert_eq!((status(KEY), status(OTHER)), (401, 200));
+}
+
 #[test]
 fn keys_are_replaced_without_a_restart() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use openapi::{
-    CacheMode, ModelInfo, ModelList, Options, Priority, ScoreInput, ScoreResponse, ScoreResult,
+    CacheMode, ModelDigests, ModelInfo, ModelList, Options, Priority, ScoreInput, ScoreResponse,
+    ScoreResult,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -85,8 +86,7 @@ impl RemoteBackend {
             explain,
             scorers: Vec::new(),
         };
-        let list: ModelList =
-            http_retry::with_retries(remote.retries, || remote.get("/v1/models"))?;
+        let list = remote.models()?;
         let is_scorer = |model: &&ModelInfo| model.digests.scorer.is_some();
         let known = list.data.iter().filter(is_scorer);
         let known = known.map(|model| model.id.as_str());
@@ -97,6 +97,10 @@ impl RemoteBackend {
         };
         remote.scorers = names.iter().map(find).collect::<Result<_, _>>()?;
         Ok(remote)
+    }
+
+    fn models(&self) -> Result<ModelList, RunError> {
+        http_retry::with_retries(self.retries, || self.get("/v1/models"))
     }
 
     fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, AttemptError> {
@@ -219,11 +223,9 @@ impl Backend for RemoteBackend {
     fn scorers(&self) -> Vec<ScorerIdentity> {
         let judge = |scorer: &ModelInfo| ScorerIdentity {
             name: scorer.id.clone(),
-            digest: scorer
-                .digests
-                .scorer
-                .clone()
-                .expect("what has no digest of a scorer was not taken for one"),
+            digest: identity(scorer)
+                .expect("what has no digest of a scorer was not taken for one")
+                .to_owned(),
         };
         self.scorers.iter().map(judge).collect()
     }
@@ -233,11 +235,39 @@ impl Backend for RemoteBackend {
     }
 
     fn score(&self, inputs: Vec<ScoreInput>) -> Result<Vec<RowResults>, RunError> {
-        self.score_seeded(inputs, 0)
+        let rows = self.score_seeded(inputs, 0)?;
+        self.check_weights()?;
+        Ok(rows)
     }
 }
 
 impl RemoteBackend {
+    /// Checks that the scorers use the weights that they used when this backend connected. Called
+    /// after results have come, since results do not name all weights behind them: a scorer may
+    /// call several models, and a result names one.
+    ///
+    /// # Errors
+    /// A scorer whose weights have changed, and a server that does not answer.
+    fn check_weights(&self) -> Result<(), RunError> {
+        let known = |scorer: &&ModelInfo| scorer.digests.scorer_weights.is_some();
+        // Servers of earlier versions do not list them.
+        if !self.scorers.iter().any(|scorer| known(&scorer)) {
+            return Ok(());
+        }
+        let list = self.models()?;
+        for scorer in self.scorers.iter().filter(known) {
+            let now = list.data.iter().find(|model| model.id == scorer.id);
+            if now.and_then(identity) != identity(scorer) {
+                return Err(RunError::Failed(format!(
+                    "the weights of scorer '{}' of {} have changed during the run: the scores \
+                     before and after are of different models",
+                    scorer.id, self.url
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// [`Backend::score`] with a seed of all sampling.
     ///
     /// # Errors
@@ -271,6 +301,13 @@ impl RemoteBackend {
     }
 }
 
+/// The digest of a scorer with its weights, or without them of a server that lists none; `None` of a
+/// model that is no scorer.
+fn identity(scorer: &ModelInfo) -> Option<&str> {
+    let ModelDigests { scorer_weights, scorer, .. } = &scorer.digests;
+    scorer_weights.as_deref().or(scorer.as_deref())
+}
+
 /// Splits `inputs`, each of which fits by itself, by the limits of the scorer.
 fn batches<'i, 'r>(
     inputs: &'i [&'r RawValue],
@@ -291,4 +328,103 @@ fn batches<'i, 'r>(
         rest = later;
         (!batch.is_empty()).then_some(batch)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::sync::{Arc, Mutex};
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A server with the scorer `rm`, whose digest with weights is what the mutex holds.
+    fn server(weights: Arc<Mutex<Value>>) -> String {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = BufReader::new(stream.expect("a client"));
+                let (mut head, mut line, mut length) = (String::new(), String::new(), 0);
+                while stream.read_line(&mut line).expect("a line") > 2 {
+                    let lower = line.to_ascii_lowercase();
+                    if let Some(value) = lower.strip_prefix("content-length:") {
+                        length = value.trim().parse().expect("a number");
+                    }
+                    head.push_str(&line);
+                    line.clear();
+                }
+                stream.read_exact(&mut vec![0; length]).expect("the body");
+                let reply = if head.starts_with("GET /v1/models") {
+                    let now = weights.lock().expect("no panic").clone();
+                    models(&now)
+                } else {
+                    scores()
+                };
+                let text = reply.to_string();
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+                    text.len()
+                );
+                let sent = stream.get_mut().write_all((head + &text).as_bytes());
+                sent.expect("the client reads");
+            }
+        });
+        url
+    }
+
+    fn models(weights: &Value) -> Value {
+        let mut digests = json!({ "scorer": "sha256:rm", "model": null, "adapter": null });
+        if !weights.is_null() {
+            digests["scorer_weights"] = weights.clone();
+        }
+        let rm = json!({
+            "id": "rm", "object": "model", "created": 0, "owned_by": "tribunal", "kind": "reward",
+            "description": "", "digests": digests,
+            "limits": { "inputs": 100, "body_bytes": 1_000_000, "deadline_ms": 1000 },
+        });
+        json!({ "object": "list", "data": [rm] })
+    }
+
+    fn scores() -> Value {
+        let result = json!({
+            "id": "0", "status": "ok", "score": 1.0, "digests": { "scorer": "sha256:rm" }, "cached": false,
+            "usage": openapi::Usage::default(), "timing": openapi::Timing::default(),
+        });
+        json!({
+            "id": "score-1", "object": "score", "created": 0, "model": "rm", "results": [result],
+            "usage": openapi::Usage::default(),
+        })
+    }
+
+    fn connected(weights: &Arc<Mutex<Value>>) -> RemoteBackend {
+        let options = RemoteOptions { connections: 1, ..RemoteOptions::default() };
+        let url = server(Arc::clone(weights));
+        let names = ["rm".to_owned()];
+        RemoteBackend::connect(&options, &url, &names, false).expect("the server answers")
+    }
+
+    #[test]
+    fn other_weights_are_another_scorer() {
+        let identity = |weights: Value| {
+            connected(&Arc::new(Mutex::new(weights))).scorers().swap_remove(0).digest
+        };
+        assert_eq!(identity(json!("sha256:one")), "sha256:one");
+        assert_eq!(identity(json!("sha256:two")), "sha256:two");
+        // A server of an earlier version.
+        assert_eq!(identity(Value::Null), "sha256:rm");
+    }
+
+    #[test]
+    fn weights_that_change_during_a_run_end_it() {
+        let weights = Arc::new(Mutex::new(json!("sha256:one")));
+        let remote = connected(&weights);
+        let score = || remote.score(vec![ScoreInput::default()]);
+        score().expect("the weights are those of the beginning");
+        *weights.lock().expect("no panic") = json!("sha256:two");
+        let error = score().expect_err("the weights have changed").to_string();
+        assert!(error.contains("weights of scorer 'rm'"), "{error}");
+    }
 }

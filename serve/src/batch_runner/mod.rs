@@ -271,20 +271,7 @@ impl BatchTask {
     }
 
     async fn publish(&self, batch: BatchRecord) -> Result<Next, StorageError> {
-        let publishing = self.runner.batches.run(move |batches| {
-            let now = unix_seconds();
-            let frame = (batches.store.place(), now);
-            let made = output::make(&batches.disk, &batch, batches.limits, frame)?;
-            let files: Vec<_> =
-                [&made.output, &made.error].into_iter().flatten().cloned().collect();
-            batches.store.change(&batch.id, &files, |batch| {
-                let unfinished = made.unfinished > 0;
-                batch.counts = made.counts;
-                batch.output = made.output.as_ref().map(|file| file.id.clone());
-                batch.error = made.error.as_ref().map(|file| file.id.clone());
-                moved(batch, Event::Published { unfinished }, now)
-            })
-        });
+        let publishing = self.runner.batches.run(move |batches| publish(batches, &batch));
         self.note(publishing.await?);
         Ok(Next::Step)
     }
@@ -297,6 +284,29 @@ impl BatchTask {
             self.runner.state.metrics.batch_ended(name(batch.status));
         }
     }
+}
+
+/// Writes the output files of a closed batch and ends it.
+///
+/// # Errors
+/// I/O errors; no file is left then.
+fn publish(
+    batches: &Batches,
+    batch: &BatchRecord,
+) -> Result<Option<(BatchRecord, bool)>, StorageError> {
+    let now = unix_seconds();
+    let frame = (batches.store.place(), now);
+    let made = output::make(&batches.disk, batch, batches.limits, frame)?;
+    let records: Vec<_> = [&made.output, &made.error].into_iter().flatten().cloned().collect();
+    batches.record(made.files, || {
+        batches.store.change(&batch.id, &records, |batch| {
+            let unfinished = made.unfinished > 0;
+            batch.counts = made.counts;
+            batch.output = made.output.as_ref().map(|file| file.id.clone());
+            batch.error = made.error.as_ref().map(|file| file.id.clone());
+            moved(batch, Event::Published { unfinished }, now)
+        })
+    })
 }
 
 /// Records the result of validation.

@@ -1,7 +1,8 @@
 //! Sends the lines of a batch under a limit of concurrency, and journals their replies.
 //!
 //! Lines with an outcome in the journal are not sent again. A line that meets an overload is
-//! retried; a reply that cannot be written waits for the disk, and its line is not sent again.
+//! retried; while it waits, lines of other batches are sent. A reply that cannot be written waits
+//! for the disk, and its line is not sent again.
 //!
 //! The attempt at a line is journalled before the line is sent. A line that was in flight when an
 //! earlier process died may have killed it: it is sent alone, with no other line of any batch in
@@ -39,6 +40,9 @@ const READ_AHEAD: (usize, usize) = (256, 4 << 20);
 
 /// Interval between attempts to write replies after an I/O error.
 const RETRY: Duration = Duration::from_millis(500);
+
+/// Interval of the check, after the end of a turn, whether other batches wait.
+const TURN_CHECK: Duration = Duration::from_millis(500);
 
 /// How sending ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,14 +86,19 @@ impl BatchSender<'_> {
         let mut answers = Answers::new();
         let (mut unsaved, mut granted, mut has_sent) = (Vec::new(), None, false);
         let turn_end = Instant::now() + self.batches.turn;
+        let turn_over = watch::Sender::new(false);
+        let mut yields = false;
         let ended = loop {
             let is_turn_over = Instant::now() >= turn_end;
-            // Each turn sends a line at least, however long it waited for one.
-            let yields =
-                is_turn_over && has_sent && self.batches.has_waiting.load(Ordering::Relaxed);
-            let begun =
-                if yields { Vec::new() } else { self.begin(&mut send_state, granted.take()) };
-            granted = None;
+            // Each turn sends a line at least, however long it waited for one. A turn that has begun
+            // to end is not continued: its lines that wait for an overload to end have given up.
+            yields |= is_turn_over && has_sent && self.batches.has_waiting.load(Ordering::Relaxed);
+            if yields {
+                turn_over.send_replace(true);
+            }
+            let room =
+                if yields { 0 } else { self.batches.concurrency.saturating_sub(answers.len()) };
+            let begun = self.begin(&mut send_state, granted.take(), room);
             has_sent |= !begun.is_empty();
             unsaved.extend(begun.iter().map(|begun| JournalEvent::Begun(begun.line.number)));
             send_state = self.save(send_state, &mut unsaved, &mut stop).await?;
@@ -97,9 +106,10 @@ impl BatchSender<'_> {
                 // The server stopped before the disk took them: none of these is sent.
                 break Ended::Stopped;
             }
-            for BegunLine { line: QueuedLine { number, request, .. }, permit } in begun {
-                let call = LineCall { routes: self.routes.clone(), path, number, request, line };
-                answers.spawn_local(call.answer(permit, stop.clone()));
+            for BegunLine { line: queued, permit } in begun {
+                let call = LineCall { routes: self.routes.clone(), path, queued, line };
+                let ends = LineEnds { server: stop.clone(), turn: turn_over.subscribe() };
+                answers.spawn_local(call.answer(permit, ends));
             }
             if yields && answers.is_empty() {
                 break Ended::Yielded;
@@ -113,14 +123,16 @@ impl BatchSender<'_> {
             if over || (send_state.queue.is_empty() && answers.is_empty()) {
                 break Ended::Closed;
             }
-            let next = send_state.queue.front().filter(|_| !yields);
+            let has_room = !yields && answers.len() < self.batches.concurrency;
+            let next = send_state.queue.front().filter(|_| has_room);
             let next = next.map(|line| self.permits_of(line));
+            let turn_check = turn_end.max(Instant::now() + TURN_CHECK);
             tokio::select! {
                 biased;
                 () = stopped(&mut stop) => break Ended::Stopped,
                 () = self.progress.cancelled.notified() => break Ended::Cancelled,
                 () = tokio::time::sleep_until(line.deadline.into()) => break Ended::Closed,
-                () = tokio::time::sleep_until(turn_end.into()), if !is_turn_over => {}
+                () = tokio::time::sleep_until(turn_check.into()), if !yields => {}
                 Some(answer) = answers.join_next(), if !answers.is_empty() => {
                     unsaved.extend(taken(answer));
                     unsaved.extend(ready(&mut answers));
@@ -133,27 +145,39 @@ impl BatchSender<'_> {
         };
         unsaved.extend(ready(&mut answers));
         if ended == Ended::Stopped {
-            let rest = async {
-                while let Some(answer) = answers.join_next().await {
-                    unsaved.extend(taken(answer));
-                }
-            };
-            // Lines that are not done by then are sent again after the next start.
-            let _ = tokio::time::timeout(self.state.config.drain, rest).await;
+            self.drain(&mut answers, &mut unsaved).await;
         }
         self.save(send_state, &mut unsaved, &mut stop).await?;
         Ok(ended)
     }
 
-    /// Takes lines from the queue while there are permits; `granted` is that of the first.
+    /// Waits for lines in flight when the server stops. Lines that are not done in time are sent
+    /// again after the next start.
+    async fn drain(&self, answers: &mut Answers, unsaved: &mut Vec<JournalEvent>) {
+        let rest = async {
+            while let Some(answer) = answers.join_next().await {
+                unsaved.extend(taken(answer));
+            }
+        };
+        let _ = tokio::time::timeout(self.state.config.drain, rest).await;
+    }
+
+    /// Takes lines from the queue while there are permits, at most `room`; `granted` is the permit
+    /// of the first.
+    ///
+    /// A line that waits for an overload to end holds no permit, so permits alone do not limit the
+    /// lines of a batch that are begun and not answered.
     fn begin(
         &self,
         send_state: &mut SendState,
         granted: Option<OwnedSemaphorePermit>,
+        room: usize,
     ) -> Vec<BegunLine> {
         let mut begun = Vec::new();
         let mut granted = granted;
-        while let Some(line) = send_state.queue.front() {
+        while begun.len() < room
+            && let Some(line) = send_state.queue.front()
+        {
             let permits = self.permits_of(line);
             let permit = granted
                 .take()
@@ -317,23 +341,31 @@ impl SendState {
     }
 }
 
+/// Signals that end the wait of a line for an overload to end.
+struct LineEnds {
+    /// The server stops.
+    server: watch::Receiver<bool>,
+    /// The batch's turn is over.
+    turn: watch::Receiver<bool>,
+}
+
 /// A line to send.
 struct LineCall {
     routes: LocalRoutes,
     path: &'static str,
-    number: u32,
-    request: LineRequest,
+    queued: QueuedLine,
     line: BatchLine,
 }
 
 impl LineCall {
-    /// Sends the line until it has a reply; `None` if the server stops or the batch expires first.
+    /// Sends the line until it has a reply; `None` if the server stops or the batch expires first,
+    /// or if the turn ends while the line waits for an overload to end.
     async fn answer(
         self,
         permit: OwnedSemaphorePermit,
-        mut stop: watch::Receiver<bool>,
+        mut ends: LineEnds,
     ) -> Option<JournalRecord> {
-        let _held_until_the_end = permit;
+        let mut permit = permit;
         let id = match LineId::new() {
             Ok(id) => id,
             Err(error) => {
@@ -341,18 +373,20 @@ impl LineCall {
                 return None;
             }
         };
-        let body = Bytes::from(self.request.body);
+        let QueuedLine { number, request: LineRequest { custom_id, body }, is_suspect } =
+            self.queued;
+        let body = Bytes::from(body);
         loop {
             let posting = self.routes.post(self.path, id.as_str(), body.clone(), self.line);
             let answer = match AssertUnwindSafe(posting).catch_unwind().await {
                 Ok(Ok(answer)) => answer,
                 Ok(Err(cause)) => {
                     tracing::error!(cause, "a line of a batch could not be sent");
-                    return Some(output::broken(self.number, &id, &self.request.custom_id));
+                    return Some(output::broken(number, &id, &custom_id));
                 }
                 Err(_) => {
                     tracing::error!("a panic behind a line of a batch");
-                    return Some(output::broken(self.number, &id, &self.request.custom_id));
+                    return Some(output::broken(number, &id, &custom_id));
                 }
             };
             let late = answer.status == StatusCode::GATEWAY_TIMEOUT;
@@ -361,14 +395,41 @@ impl LineCall {
                 return None;
             }
             let Some(wait) = answer.busy else {
-                let custom_id = &self.request.custom_id;
-                return Some(output::answered(self.number, &id, custom_id, &answer));
+                return Some(output::answered(number, &id, &custom_id, &answer));
             };
-            tokio::select! {
-                () = stopped(&mut stop) => return None,
-                () = tokio::time::sleep(wait) => {}
-            }
+            permit = if is_suspect {
+                // It keeps its permits: if the process dies while it waits, the death counts
+                // against it, so no other line may be in flight.
+                sleep_unless_ended(wait, &mut ends).await?;
+                permit
+            } else {
+                let permits = Arc::clone(permit.semaphore());
+                drop(permit);
+                sleep_unless_ended(wait, &mut ends).await?;
+                acquire_unless_ended(permits, &mut ends).await?
+            };
         }
+    }
+}
+
+/// Sleeps; `None` at the end of the turn or the server.
+async fn sleep_unless_ended(wait: Duration, ends: &mut LineEnds) -> Option<()> {
+    tokio::select! {
+        () = stopped(&mut ends.server) => None,
+        () = stopped(&mut ends.turn) => None,
+        () = tokio::time::sleep(wait) => Some(()),
+    }
+}
+
+/// Acquires a permit; `None` at the end of the turn or the server.
+async fn acquire_unless_ended(
+    permits: Arc<Semaphore>,
+    ends: &mut LineEnds,
+) -> Option<OwnedSemaphorePermit> {
+    tokio::select! {
+        () = stopped(&mut ends.server) => None,
+        () = stopped(&mut ends.turn) => None,
+        permit = permits.acquire_owned() => Some(permit.expect("the semaphore is never closed")),
     }
 }
 

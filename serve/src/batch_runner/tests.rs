@@ -10,13 +10,15 @@ use std::time::{Duration, Instant};
 
 use actix_web::rt::System;
 use actix_web::web::Data;
+use futures_util::FutureExt as _;
 use proptest::prelude::*;
-use rubrics::Registry;
+use rubrics::{Priority, Registry};
 use serde_json::{Value, json};
 
 use crate::batch_runner;
 use crate::batches::disk::{Faults, NoFaults};
 use crate::batches::ids::{BatchId, FileId};
+use crate::batches::journal::{Journal, JournalEvent, JournalRecord, LineOutcome};
 use crate::batches::record::{BatchCounts, BatchRecord, FileRecord, WINDOW_SECONDS};
 use crate::batches::status::BatchStatus;
 use crate::batches::status::is_over;
@@ -25,6 +27,7 @@ use crate::batches::{Batches, DeleteOutcome};
 use crate::config::Config;
 use crate::keys::Keys;
 use crate::routes::meta::Document;
+use crate::scorer_queues::{QueuePolicy, QueueShare, QueueSpec};
 use crate::state::State;
 
 const LINES: usize = 9;
@@ -110,10 +113,22 @@ fn is_finished(batches: &Batches, id: &BatchId) -> bool {
     batch.is_ok_and(|batch| batch.is_some_and(|batch| is_over(batch.status)))
 }
 
-/// Works in a process until `ends`. The process dies then, unless `ends` has stopped it.
+/// Works in a process until `ends`. The process dies then, unless `ends` has stopped it. The queues
+/// of the configuration are full all the time.
 fn work(batches: Batches, config: Config, ends: impl Fn(&Batches) -> bool) {
+    let queues = config.queues.clone();
     let state = State::new(config, Registry::built_in(), Keys::default());
     let mut state = state.expect("threads start");
+    let fill = |queue: &QueueSpec| {
+        let entering = state.scorer_queues.enter(
+            &queue.scorer,
+            queue.size,
+            Priority::Interactive,
+            Duration::ZERO,
+        );
+        entering.now_or_never().expect("no wait").expect("an empty queue")
+    };
+    let _held: Vec<QueueShare> = queues.iter().map(fill).collect();
     let batches = Arc::new(batches);
     state.batches = Some(batches.clone());
     let state = Data::new(state);
@@ -320,7 +335,7 @@ fn files_without_records_are_removed() {
     std::fs::write(folder.path().join("begun/half"), "half").expect("writable");
     let mut writing = batches.begin_file().expect("room");
     writing.write(b"without a record").expect("room");
-    writing.keep(&FileId::new().expect("randomness")).expect("room");
+    writing.keep(&FileId::new().expect("randomness")).expect("room").leave();
     let other = BatchId::new().expect("randomness");
     std::fs::write(batches.disk.journal(&other), b"of nothing").expect("writable");
     drop(batches);
@@ -461,4 +476,99 @@ fn waiting_batches_hold_no_files_and_all_have_their_turn() {
     for id in &ids {
         check_all_once(folder.path(), id);
     }
+}
+
+/// A configuration in which the scorer `exact` is overloaded, and the lines of a batch for it.
+fn overloaded_scorer() -> (Config, String) {
+    let queue = QueueSpec {
+        scorer: "exact".to_owned(),
+        size: 1,
+        timeout: Duration::from_millis(20),
+        policy: QueuePolicy::Reject,
+    };
+    let lines = requests().replace(r#""model":"math""#, r#""model":"exact""#);
+    assert!(lines.contains(r#""model":"exact""#), "{lines}");
+    (Config { queues: vec![queue], ..config() }, lines)
+}
+
+#[test]
+fn overloaded_scorer_stops_no_other_batch() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, lines) = overloaded_scorer();
+    let waiting = begun(folder.path(), &lines);
+    let other = begun(folder.path(), &requests());
+    let batches = open(folder.path()).expect("it is usable");
+    work(batches, config, |batches| is_finished(batches, &other));
+    let batches = open(folder.path()).expect("it is usable");
+    let batch = batches.batch(&waiting, OWNER).expect("readable").expect("known");
+    assert_eq!(batch.status, BatchStatus::InProgress);
+    drop(batches);
+    // Without the overload, it is finished too.
+    finished(folder.path(), &waiting);
+    check_all_once(folder.path(), &other);
+}
+
+#[test]
+fn batch_of_an_overloaded_scorer_ends_its_turn() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, lines) = overloaded_scorer();
+    let waiting = begun(folder.path(), &lines);
+    let other = begun(folder.path(), &requests());
+    let batches = changed(folder.path(), |batches| {
+        batches.max_active = 1;
+        batches.turn = Duration::ZERO;
+    });
+    work(batches, config, |batches| is_finished(batches, &other));
+    let (batch, output, error) = finished(folder.path(), &waiting);
+    assert_eq!(batch.status, BatchStatus::Completed);
+    assert_eq!(output.len() + error.len(), LINES, "each line has one outcome");
+    check_all_once(folder.path(), &other);
+}
+
+#[test]
+fn failed_publishing_leaves_no_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let id = begun(folder.path(), &requests());
+    left_behind(folder.path(), &id, |batch| batch.enter(BatchStatus::InProgress, 1));
+    let batches = open(folder.path()).expect("it is usable");
+    let journal = Journal::open(&batches.disk, &batches.disk.journal(&id));
+    let outcome = |line| {
+        let outcome = if line % 2 == 0 { LineOutcome::Succeeded } else { LineOutcome::Failed };
+        JournalEvent::Ended(JournalRecord { line, outcome, text: b"{}".to_vec() })
+    };
+    let outcomes: Vec<JournalEvent> = (0..9).map(outcome).collect();
+    journal.expect("room").append(&outcomes).expect("room");
+    drop(batches);
+    left_behind(folder.path(), &id, |batch| batch.enter(BatchStatus::Finalizing, 2));
+    let mut n_failed = 0;
+    for passing in 0.. {
+        let plan = Arc::new(FaultPlan::new(usize::MAX, 1, ErrorKind::StorageFull));
+        let faults: Arc<dyn Faults> = plan.clone();
+        let batches = open_with(folder.path(), &faults).expect("it is usable");
+        let known = (batches.bytes(), batches.disk.file_names().expect("readable").len());
+        plan.fail_after(passing);
+        let batch = batches.batch(&id, OWNER).expect("readable").expect("known");
+        if batch_runner::publish(&batches, &batch).is_ok() {
+            break;
+        }
+        n_failed += 1;
+        let left = (batches.bytes(), batches.disk.file_names().expect("readable").len());
+        assert_eq!(left, known, "after {passing} steps");
+    }
+    assert_eq!(n_failed, 7, "two writes, two syncs, two renames and a commit fail");
+}
+
+#[test]
+fn file_whose_record_fails_is_removed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plan = Arc::new(FaultPlan::new(usize::MAX, 1, ErrorKind::StorageFull));
+    let faults: Arc<dyn Faults> = plan.clone();
+    let batches = open_with(folder.path(), &faults).expect("it is usable");
+    let mut writing = batches.begin_file().expect("room");
+    writing.write(b"of an upload").expect("room");
+    // Its sync and its rename pass, and the commit of the record fails.
+    plan.fail_after(2);
+    let keep = |id, place, bytes| FileRecord { id, bytes, ..file_of(OWNER, place) };
+    batches.keep_file(writing, keep).expect_err("the disk is full");
+    assert_eq!((batches.bytes(), batches.disk.file_names().expect("readable")), (0, vec![]));
 }

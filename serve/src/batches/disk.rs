@@ -211,13 +211,16 @@ impl Writing {
     }
 
     /// Syncs the file and gives it its final name.
-    pub(crate) fn keep(mut self, id: &FileId) -> io::Result<()> {
+    pub(crate) fn keep(mut self, id: &FileId) -> io::Result<UnrecordedFile> {
         self.disk.before(DiskStep::Sync)?;
         self.file.sync_all()?;
         self.disk.before(DiskStep::Rename)?;
         fs::rename(&self.path, self.disk.file(id))?;
         self.kept = true;
-        sync_folder(&self.disk.files())
+        let unrecorded =
+            UnrecordedFile { disk: Arc::clone(&self.disk), id: id.clone(), is_left: false };
+        sync_folder(&self.disk.files())?;
+        Ok(unrecorded)
     }
 }
 
@@ -227,6 +230,36 @@ impl Drop for Writing {
             // If this fails, the next start removes the file.
             let _ = fs::remove_file(&self.path);
             self.disk.release(self.bytes);
+        }
+    }
+}
+
+/// A file under its final name that has no record yet. If it is dropped before
+/// [`UnrecordedFile::leave`], it is deleted.
+#[derive(Debug)]
+pub(crate) struct UnrecordedFile {
+    disk: Arc<Disk>,
+    id: FileId,
+    is_left: bool,
+}
+
+impl UnrecordedFile {
+    /// Returns its id.
+    pub(crate) fn id(&self) -> &FileId {
+        &self.id
+    }
+
+    /// Leaves the file in the folder.
+    pub(crate) fn leave(mut self) {
+        self.is_left = true;
+    }
+}
+
+impl Drop for UnrecordedFile {
+    fn drop(&mut self) {
+        if !self.is_left {
+            // If this fails, the next start removes the file.
+            let _ = self.disk.remove(&self.disk.file(&self.id));
         }
     }
 }

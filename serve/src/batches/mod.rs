@@ -29,7 +29,7 @@ use tokio::sync::{Notify, watch};
 use crate::batches::record::BatchCounts;
 
 pub(crate) use disk::Writing;
-use disk::{Disk, Faults, NoFaults};
+use disk::{Disk, Faults, NoFaults, UnrecordedFile};
 pub(crate) use error::StorageError;
 use ids::{BatchId, FileId, ProcessId};
 use lines::LineLimits;
@@ -241,9 +241,31 @@ impl Batches {
     ) -> Result<FileRecord, StorageError> {
         let id = FileId::new()?;
         let file = record(id, self.store.place(), writing.bytes());
-        writing.keep(&file.id)?;
-        self.store.add_file(&file)?;
+        let kept = writing.keep(&file.id)?;
+        self.record([kept], || self.store.add_file(&file))?;
         Ok(file)
+    }
+
+    /// Runs a transaction that records files; removes those that have no record afterwards.
+    ///
+    /// # Errors
+    /// Those of the transaction.
+    pub(crate) fn record<T>(
+        &self,
+        files: impl IntoIterator<Item = UnrecordedFile>,
+        transaction: impl FnOnce() -> Result<T, StorageError>,
+    ) -> Result<T, StorageError> {
+        let done = transaction();
+        for file in files {
+            // A transaction that reports an error may have been committed, so the database says what
+            // is recorded. If it cannot be read, the next start removes files without a record.
+            if self.store.file(file.id()).is_ok_and(|record| record.is_none()) {
+                drop(file);
+            } else {
+                file.leave();
+            }
+        }
+        done
     }
 
     /// Returns a file of this owner; `None` if there is none or it has expired.

@@ -10,7 +10,7 @@ use actix_web::web::Bytes;
 use serde::de::IgnoredAny;
 use serde_json::json;
 
-use super::disk::{Disk, Writing};
+use super::disk::{Disk, UnrecordedFile, Writing};
 use super::error::StorageError;
 use super::ids::{FileId, LineId};
 use super::journal::{Journal, JournalRecord, LineOutcome};
@@ -93,6 +93,8 @@ fn without_answer(id: &str, custom_id: &str, code: &str, message: &str) -> Strin
 /// The output files of a batch, with the counts of its lines.
 #[derive(Debug)]
 pub(crate) struct OutputFiles {
+    /// The files, until their records are written.
+    pub(crate) files: Vec<UnrecordedFile>,
     pub(crate) output: Option<FileRecord>,
     pub(crate) error: Option<FileRecord>,
     pub(crate) counts: BatchCounts,
@@ -103,7 +105,7 @@ pub(crate) struct OutputFiles {
 /// Writes the output files of a closed batch, in the order of its lines.
 ///
 /// # Errors
-/// I/O errors; no file has a record then.
+/// I/O errors; no file is left then.
 pub(crate) fn make(
     disk: &Arc<Disk>,
     batch: &BatchRecord,
@@ -132,19 +134,24 @@ pub(crate) fn make(
             }
         }
     }
-    let record = |(id, bytes): (FileId, u64), what: &str| FileRecord {
+    let record = |(file, bytes): &(UnrecordedFile, u64), what: &str| FileRecord {
         place,
         owner: batch.owner.clone(),
-        bytes,
+        bytes: *bytes,
         created_at: now,
         expires_at: Some(now.saturating_add(batch.keep_seconds)),
         filename: format!("{}_{what}.jsonl", batch.id.as_str()),
         purpose: FilePurpose::BatchOutput,
-        id,
+        id: file.id().clone(),
     };
+    // Both are written first, so that neither is kept where there is no room for both.
+    output.write()?;
+    error.write()?;
+    let (output, error) = (output.keep()?, error.keep()?);
     Ok(OutputFiles {
-        output: output.keep()?.map(|kept| record(kept, "output")),
-        error: error.keep()?.map(|kept| record(kept, "error")),
+        output: output.as_ref().map(|kept| record(kept, "output")),
+        error: error.as_ref().map(|kept| record(kept, "error")),
+        files: [output, error].into_iter().flatten().map(|(file, _)| file).collect(),
         counts: BatchCounts {
             completed: journal.count(LineOutcome::Succeeded),
             failed: journal.count(LineOutcome::Failed),
@@ -185,7 +192,11 @@ impl Draft<'_> {
         Ok(())
     }
 
+    /// Writes the buffered bytes.
     fn write(&mut self) -> std::io::Result<()> {
+        if self.piece.is_empty() {
+            return Ok(());
+        }
         let writing = match &mut self.writing {
             Some(writing) => writing,
             slot => slot.insert(self.disk.begin()?),
@@ -195,15 +206,12 @@ impl Draft<'_> {
         Ok(())
     }
 
-    fn keep(mut self) -> std::io::Result<Option<(FileId, u64)>> {
-        if !self.piece.is_empty() {
-            self.write()?;
-        }
+    /// Gives the written file its final name; `None` without a line. Returns it with its bytes.
+    fn keep(self) -> std::io::Result<Option<(UnrecordedFile, u64)>> {
         let Some(writing) = self.writing else {
             return Ok(None);
         };
-        let (id, bytes) = (FileId::new()?, writing.bytes());
-        writing.keep(&id)?;
-        Ok(Some((id, bytes)))
+        let bytes = writing.bytes();
+        Ok(Some((writing.keep(&FileId::new()?)?, bytes)))
     }
 }

@@ -14,6 +14,7 @@ use openapi::{
 use crate::compat::shared::generation::types::MAX_PROMPTS;
 use crate::error::{ApiError, Code, unavailable};
 use crate::extensions::Sender;
+use crate::routed_path::routed_path;
 use crate::state::State;
 
 /// Reports whether the process is alive.
@@ -116,7 +117,7 @@ pub(crate) async fn models(state: web::Data<State>) -> web::Json<ModelList> {
     let scorer = |scorer: &rubrics::Scorer| ModelInfo {
         kind: scorer.kind().to_owned(),
         description: scorer.description().to_owned(),
-        digests: ModelDigests { scorer: Some(scorer.digest_text()), ..ModelDigests::default() },
+        digests: scorer_digests(scorer, &state),
         ..blank(scorer.name(), &state, limits)
     };
     let mut data: Vec<ModelInfo> = state.registry.iter().map(|one| scorer(one)).collect();
@@ -125,6 +126,16 @@ pub(crate) async fn models(state: web::Data<State>) -> web::Json<ModelList> {
         data.extend(served(host, &state, limits));
     }
     web::Json(ModelList { object: "list".to_owned(), data })
+}
+
+/// Digests of a scorer: alone, and with the weights that it uses now.
+fn scorer_digests(scorer: &rubrics::Scorer, state: &State) -> ModelDigests {
+    let weights = || base::digest::text(&scorer.digest_with(&*state.tools.models));
+    ModelDigests {
+        scorer: Some(scorer.digest_text()),
+        scorer_weights: scorer.uses_models().then(weights),
+        ..ModelDigests::default()
+    }
 }
 
 /// Describes a model and its adapters.
@@ -150,10 +161,10 @@ fn served(host: &Arc<engine::Host>, state: &State, limits: ModelLimits) -> Vec<M
                 .source(adapter.as_deref().unwrap_or(&host.digest))
                 .map(str::to_owned),
             digests: ModelDigests {
-                scorer: scorer.map(|scorer| scorer.digest_text()),
                 model: Some(host.digest.to_string()),
                 adapter,
                 revision: host.revision(),
+                ..scorer.map(|scorer| scorer_digests(&scorer, state)).unwrap_or_default()
             },
             ..shape(name)
         }
@@ -294,7 +305,7 @@ pub(crate) async fn fallback(
     request: HttpRequest,
     document: web::Data<Document>,
 ) -> Result<HttpResponse, ApiError> {
-    let (method, path) = (request.method(), request.path());
+    let (method, path) = (request.method(), routed_path(&request));
     let Some(methods) = document.methods_of(path) else {
         let shown: String = path.chars().take(200).collect();
         return Err(ApiError::new(Code::RouteNotFound, format!("no route {shown}; see /docs")));

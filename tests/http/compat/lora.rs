@@ -77,7 +77,14 @@ fn adapters_are_loaded_and_unloaded() {
     let mut inplace = load("new", "two");
     inplace["load_inplace"] = json!(true);
     assert_eq!(server.post(LOAD, inplace.to_string()).status, 200);
-    assert!((score("new") - one).abs() > 1e-9);
+    let two = score("new");
+    assert!((two - one).abs() > 1e-9);
+    // Loaded into another model, it would be hidden by the one of this name.
+    let mut of_other = load("new", "one");
+    of_other["load_inplace"] = json!(true);
+    of_other["base_model_name"] = json!("chat");
+    check(&server, LOAD, &of_other, 400, "of another model");
+    assert_eq!(score("new"), two);
     let absolute = folder.join("one").to_string_lossy().into_owned();
     assert_eq!(server.post(LOAD, load("again", &absolute).to_string()).status, 200);
     assert_eq!(score("again"), one);
@@ -129,6 +136,38 @@ fn adapters_of_the_configuration_are_replaced_where_it_says_so() {
     check(&serving.server, UNLOAD, &json!({ "lora_name": "strict" }), 403, "the configuration");
     load["lora_name"] = json!("tiny");
     check(&serving.server, LOAD, &load, 403, "the configuration");
+}
+
+/// A run of `tribunal score --url` tells by this digest whether its scores are of one model.
+#[test]
+fn replaced_adapter_changes_the_listed_weights_of_its_scorer() {
+    let place = tempfile::tempdir().expect("a folder");
+    adapter(&place.path().join("one"), 11);
+    adapter(&place.path().join("two"), 12);
+    let allowed = place.path().to_owned();
+    let (server, _) = start_with(|config| config.compat_adapters = Some(allowed));
+    let digests = |name: &str| {
+        let list = server.get("/v1/models").json();
+        let models = list["data"].as_array().expect("a list").clone();
+        let found = models.into_iter().find(|model| model["id"] == name).expect("it is served");
+        found["digests"].clone()
+    };
+    let load = |path: &str| {
+        let body = json!({
+            "lora_name": "new", "lora_path": path, "base_model_name": "rm", "load_inplace": true,
+        });
+        assert_eq!(server.post(LOAD, body.to_string()).status, 200);
+    };
+    load("one");
+    let (one, of_base) = (digests("new"), digests("rm"));
+    assert!(one["scorer_weights"].is_string(), "{one}");
+    assert_ne!(one["scorer_weights"], of_base["scorer_weights"]);
+    load("two");
+    let two = digests("new");
+    assert_eq!(two["scorer"], one["scorer"]);
+    assert_ne!(two["scorer_weights"], one["scorer_weights"]);
+    assert_eq!(digests("rm"), of_base);
+    assert_eq!(digests("math")["scorer_weights"], Value::Null);
 }
 
 /// On a server that forgets a load when its client leaves, the engine has adapters that no list has.

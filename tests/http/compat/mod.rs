@@ -53,6 +53,16 @@ inconsistent = 'average'
 /// Starts a server with a reward model `rm`, its adapter `strict`, a process reward model `prm` and
 /// a model `chat` without a head, changed by `change`.
 pub(crate) fn start_with(change: impl FnOnce(&mut Config)) -> (Server, Vec<Arc<Host>>) {
+    let (state, hosts, folder) = state_with(change);
+    let mut server = Server::over(state);
+    server.files = Some(folder);
+    (server, hosts)
+}
+
+/// The state of [`start_with`], and the folder of its models.
+pub(crate) fn state_with(
+    change: impl FnOnce(&mut Config),
+) -> (State, Vec<Arc<Host>>, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let hosts = vec![
         model(folder.path(), "rm", TinyHead::Sequence),
@@ -81,9 +91,7 @@ pub(crate) fn start_with(change: impl FnOnce(&mut Config)) -> (Server, Vec<Arc<H
     let state = State::new(config, registry, Keys::default()).expect("threads start");
     let state = state.with_hosts(Hosts::new(hosts.clone()));
     assert_eq!(state.registry.check(&*state.tools.models), Ok(()));
-    let mut server = Server::over(state);
-    server.files = Some(folder);
-    (server, hosts)
+    (state, hosts, folder)
 }
 
 /// Starts the server of [`start_with`] unchanged.

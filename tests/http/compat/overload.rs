@@ -1,10 +1,16 @@
 //! Overload replies have each interface's status and shape, with the time to wait.
 
-use serde_json::Value;
+use std::time::Duration;
+
+use rubrics::Priority;
+use serde_json::{Value, json};
+use serve::scorer_queues::{QueuePolicy, QueueSpec};
 
 use super::words::Words;
+use super::{prompt, rendered, state_with};
 use crate::harness::{Server, eventually};
 use crate::limits::half_a_request;
+use crate::models::block_on;
 
 const WIRES: [(&str, u16, Words); 26] = [
     ("/v1/score", 503, Words::Own),
@@ -91,6 +97,67 @@ fn client_above_its_rate_is_refused() {
     // Requests without a body are not limited.
     for _ in 0..20 {
         assert_eq!(server.get("/healthz").status, 200);
+    }
+    server.settles();
+}
+
+/// A `[[queue]]` of a model or adapter limits requests of every route that it answers.
+#[test]
+fn full_queue_of_a_model_refuses_on_every_route() {
+    let names = ["rm", "strict", "chat"];
+    let queue = |name: &str| QueueSpec {
+        scorer: name.to_owned(),
+        size: 1,
+        timeout: Duration::from_secs(1),
+        policy: QueuePolicy::Reject,
+    };
+    let (state, _hosts, _folder) = state_with(|config| config.queues = names.map(queue).to_vec());
+    let enter = |name: &str| {
+        let place =
+            state.scorer_queues.enter(name, 1, Priority::Interactive, Duration::from_secs(1));
+        block_on(place).expect("the queue is empty")
+    };
+    let held = names.map(enter);
+    let server = Server::over(state);
+    let text = rendered("How much?", "Two.");
+    let messages = json!([{ "role": "user", "content": "Hi" }]);
+    let question = json!({ "type": "predicate", "name": "is", "instructions": "Is it so?" });
+    let grader = json!({
+        "type": "score_model", "name": "grade", "model": "chat",
+        "input": [{ "role": "user", "content": "Grade {{ sample.output_text }}." }],
+    });
+    let two = json!({
+        "type": "multi", "name": "two", "calculate_output": "a + b",
+        "graders": { "a": grader, "b": grader },
+    });
+    let labels = json!([40, 41]);
+    let requests = [
+        ("/v1/score", json!({ "model": "rm", "inputs": [{ "prompt": "x", "response": "y" }] })),
+        ("/get_reward?model=rm", json!({ "query": [text], "prompts": [prompt("How much?")] })),
+        ("/v1/embeddings", json!({ "model": "rm", "input": text })),
+        ("/classify", json!({ "model": "strict", "input": text })),
+        ("/pooling", json!({ "model": "rm", "input": text })),
+        ("/v1/rerank", json!({ "model": "rm", "query": "x", "documents": ["y"] })),
+        ("/score", json!({ "model": "rm", "text_1": "x", "text_2": "y" })),
+        (
+            "/v1/score",
+            json!({ "model": "chat", "query": "x", "items": ["y"], "label_token_ids": labels }),
+        ),
+        ("/v1/decisions", json!({ "model": "chat", "input": "x", "questions": [question] })),
+        ("/v1/completions", json!({ "model": "chat", "prompt": "x", "max_tokens": 1 })),
+        ("/v1/chat/completions", json!({ "model": "chat", "messages": messages, "max_tokens": 1 })),
+        ("/v1/responses", json!({ "model": "chat", "input": "x", "max_output_tokens": 16 })),
+        ("/v1/fine_tuning/alpha/graders/run", json!({ "grader": two, "model_sample": "x" })),
+    ];
+    for (path, body) in &requests {
+        let reply = server.post(path, body.to_string());
+        assert!(matches!(reply.status, 503 | 429), "{path}: {} {}", reply.status, reply.text);
+        assert_eq!(reply.header("retry-after"), Some("1"), "{path}");
+    }
+    drop(held);
+    for (path, body) in &requests {
+        let reply = server.post(path, body.to_string());
+        assert_eq!(reply.status, 200, "{path}: {}", reply.text);
     }
     server.settles();
 }

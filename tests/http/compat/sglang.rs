@@ -94,6 +94,25 @@ fn items_are_scored() {
     server.settles();
 }
 
+/// Divided by such a temperature, each logit is infinite.
+#[test]
+fn tiny_temperature_gives_finite_scores() {
+    let (server, _) = start();
+    for (model, labels) in [("chat", json!([40, 41])), ("rm", Value::Null)] {
+        let reply = answered(
+            &server,
+            "/v1/score",
+            &json!({
+                "model": model, "query": "Is it so? ", "items": ["Yes"],
+                "label_token_ids": labels, "apply_softmax": true, "temperature": 1e-310,
+            }),
+        );
+        let scores = reply["scores"][0].as_array().expect("a list");
+        let sum: f64 = scores.iter().map(number).sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{model}: {reply}");
+    }
+}
+
 #[test]
 fn errors_have_their_shape() {
     let (server, _) = start();

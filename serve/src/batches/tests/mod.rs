@@ -16,7 +16,7 @@ use crate::clock::unix_seconds;
 /// Lets a number of steps pass, and then a number of steps fail.
 #[derive(Debug)]
 pub(crate) struct FaultPlan {
-    passing: usize,
+    passing: AtomicUsize,
     failing: usize,
     kind: ErrorKind,
     seen: AtomicUsize,
@@ -24,19 +24,26 @@ pub(crate) struct FaultPlan {
 
 impl FaultPlan {
     pub(crate) fn new(passing: usize, failing: usize, kind: ErrorKind) -> FaultPlan {
-        FaultPlan { passing, failing, kind, seen: AtomicUsize::new(0) }
+        FaultPlan { passing: AtomicUsize::new(passing), failing, kind, seen: AtomicUsize::new(0) }
+    }
+
+    /// Lets `passing` more steps pass before the failing ones.
+    pub(crate) fn fail_after(&self, passing: usize) {
+        self.seen.store(0, Ordering::SeqCst);
+        self.passing.store(passing, Ordering::SeqCst);
     }
 
     /// Returns whether a step has failed.
     pub(crate) fn tripped(&self) -> bool {
-        self.seen.load(Ordering::SeqCst) > self.passing
+        self.seen.load(Ordering::SeqCst) > self.passing.load(Ordering::SeqCst)
     }
 }
 
 impl Faults for FaultPlan {
     fn before(&self, _step: DiskStep) -> io::Result<()> {
         let seen = self.seen.fetch_add(1, Ordering::SeqCst);
-        let fails = seen >= self.passing && seen - self.passing < self.failing;
+        let after = seen.checked_sub(self.passing.load(Ordering::SeqCst));
+        let fails = after.is_some_and(|after| after < self.failing);
         if fails { Err(self.kind.into()) } else { Ok(()) }
     }
 }

@@ -96,6 +96,19 @@ pub(crate) fn find(state: &State, name: &str) -> Result<Served, ApiError> {
     Err(ApiError::new(Code::ScorerNotFound, message).at("model"))
 }
 
+/// Enters the queue of the model and submits a request.
+async fn submit(
+    prepared: &Arc<PreparedRequest>,
+    state: &State,
+    caller: Caller,
+) -> Result<RunningGeneration, ApiError> {
+    let items = usize::try_from(prepared.n_sequences()).unwrap_or(usize::MAX);
+    let (name, priority) = (prepared.served.name(), prepared.params.priority);
+    let share = state.scorer_queues.enter(name, items, priority, caller.time_left()).await?;
+    let running = RunningGeneration::submit(prepared, &state.grammars).await?;
+    Ok(running.holding(share))
+}
+
 /// Submits a request and sends its reply, complete or streamed.
 pub(crate) async fn reply<W, R>(
     request: &HttpRequest,
@@ -111,8 +124,7 @@ where
     // Metrics are labelled by model and not by adapter, since adapters come and go without bound.
     let name = prepared.served.host.name.clone();
     let prepared = Arc::new(prepared);
-    let submitting = RunningGeneration::submit(&prepared, &state.grammars);
-    let running = incoming.caller.in_time(submitting).await?;
+    let running = incoming.caller.in_time(submit(&prepared, &state, incoming.caller)).await?;
     let trace = RequestTrace::recorded(request);
     if let Some(trace) = &trace {
         let (parsing, now) = (incoming.parsing, Instant::now());

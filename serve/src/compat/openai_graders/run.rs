@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use engine::Priority;
 use futures_util::future::{try_join_all, try_join3};
 use serde_json::{Value, json};
 use verifiers::Fuel;
@@ -21,6 +22,7 @@ use crate::compat::shared::invalid;
 use crate::encoding::{ClientWaits, encode_aside, while_client_waits};
 use crate::error::{ApiError, Code};
 use crate::request_trace::RequestTrace;
+use crate::scorer_queues::QueueShare;
 
 /// Most tokens of a model's text, unless the grader sets it.
 const DEFAULT_TOKENS: u64 = 1024;
@@ -35,6 +37,7 @@ pub(super) async fn run(
     subject: &Arc<Subject>,
     context: (Caller, &Call<'_>),
 ) -> Result<Grade, ApiError> {
+    let _shares = enter_queues(grader, context).await?;
     let judging = grader.parts().into_iter().filter_map(|part| match &part.work {
         Work::Model(model) => Some(run_model(model, &part.path, subject, context)),
         Work::Texts(_) | Work::Python(_) | Work::Formula(..) => None,
@@ -131,6 +134,28 @@ fn compared(texts: &TextComparison, path: &str, subject: &Subject) -> Grade {
         // length.
         Err(TooLong::Input) => Grade { reward: Some(0.0), ..Grade::failed(too_long("input")) },
     }
+}
+
+/// Enters the queues of the models that a grader calls, each once for all calls of a model: calls
+/// that entered one by one might never fit together. In the order of the names, so that no two
+/// requests wait for each other.
+async fn enter_queues(
+    grader: &Checked,
+    (caller, call): (Caller, &Call<'_>),
+) -> Result<Vec<QueueShare>, ApiError> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for part in grader.parts() {
+        if let Work::Model(model) = &part.work {
+            *counts.entry(model.served.name()).or_default() += 1;
+        }
+    }
+    let priority = caller.priority(Priority::default());
+    let mut shares = Vec::with_capacity(counts.len());
+    for (name, count) in counts {
+        let queues = &call.state.scorer_queues;
+        shares.push(queues.enter(name, count, priority, caller.time_left()).await?);
+    }
+    Ok(shares)
 }
 
 /// Runs a model grader.

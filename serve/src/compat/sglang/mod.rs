@@ -27,7 +27,7 @@ use crate::error::ApiError;
 use crate::hosts::Served;
 use crate::names;
 use crate::state::State;
-use base::stats::softmax;
+use base::stats::{softmax, softmax_with_temperature};
 
 /// Reads a model's head in the form of OpenAI's embeddings: the vector of a reward model is its
 /// logit.
@@ -242,11 +242,9 @@ async fn by_head(
     let answers = pooling::read(call, served, sequences, RequestParams::default()).await?;
     let rows = answers.iter().map(|answer| {
         let logits = pooling::lone(answer)?;
-        Ok(match scale {
+        next_token::finite(match scale {
             Normalisation::Vocabulary => logits,
-            Normalisation::Labels { temperature } => {
-                softmax(&logits.iter().map(|x| x / temperature).collect::<Vec<_>>())
-            }
+            Normalisation::Labels { temperature } => softmax_with_temperature(&logits, temperature),
         })
     });
     Ok((rows.collect::<Result<_, ApiError>>()?, pooling::tokens(&answers)))

@@ -12,7 +12,7 @@ use crate::compat::shared::generation::types::Prompt;
 use crate::error::ApiError;
 use crate::hosts::Served;
 use crate::names::not_found;
-use base::stats::softmax;
+use base::stats::softmax_with_temperature;
 
 /// A query and its items.
 #[derive(Debug)]
@@ -116,17 +116,29 @@ fn numbers(answer: &RequestOutput, scale: Normalisation) -> Result<Vec<f64>, Api
     let [Output::Labels { logits, log_normalizer }] = pooling::rows(answer)? else {
         return Err(ApiError::internal("labels were read and something else came"));
     };
-    let logits = logits.iter().copied().map(f64::from);
-    match (scale, log_normalizer) {
+    let logits: Vec<f64> = logits.iter().copied().map(f64::from).collect();
+    let scores = match (scale, log_normalizer) {
         (Normalisation::Labels { temperature }, _) => {
-            Ok(softmax(&logits.map(|logit| logit / temperature).collect::<Vec<_>>()))
+            softmax_with_temperature(&logits, temperature)
         }
         (Normalisation::Vocabulary, Some(normalizer)) => {
             let normalizer = f64::from(*normalizer);
-            Ok(logits.map(|logit| (logit - normalizer).exp()).collect())
+            logits.into_iter().map(|logit| (logit - normalizer).exp()).collect()
         }
         (Normalisation::Vocabulary, None) => {
-            Err(ApiError::internal("labels came without their mass"))
+            return Err(ApiError::internal("labels came without their mass"));
         }
+    };
+    finite(scores)
+}
+
+/// Passes finite scores; JSON would write others as `null`.
+///
+/// # Errors
+/// A score that is not finite, which is an internal error.
+pub(crate) fn finite(scores: Vec<f64>) -> Result<Vec<f64>, ApiError> {
+    if scores.iter().all(|score| score.is_finite()) {
+        return Ok(scores);
     }
+    Err(ApiError::internal("a score is not finite"))
 }

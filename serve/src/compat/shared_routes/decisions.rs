@@ -99,8 +99,10 @@ async fn decide_and_reply<W: Wire>(
         salt: query.cache_key.as_deref().map_or(0, salt),
         deadline: Some(deadline),
     };
+    let (queues, items) = (&state.scorer_queues, query.questions.len());
+    let _share = queues.enter(served.name(), items, params.priority, patience).await?;
     let deciding = decide(&call, &served, query, (params, &wire));
-    let decided = tokio::time::timeout(patience, deciding).await;
+    let decided = tokio::time::timeout_at(deadline.into(), deciding).await;
     let decided = decided.map_err(|_| deadline_passed())??;
     let exec = working.elapsed();
 

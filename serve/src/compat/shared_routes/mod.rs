@@ -13,6 +13,7 @@ use self::bodies::FlavoredBodyError;
 use super::shared::{ApiFlavor, FlavoredApiError};
 use crate::call::Call;
 use crate::error::ApiError;
+use crate::routed_path::routed_path;
 
 /// Parses the body of a call; errors have the shape of the detected interface.
 ///
@@ -23,6 +24,6 @@ pub(crate) async fn parse<T: Send + 'static>(
     parse: fn(&[u8]) -> Result<T, FlavoredBodyError>,
 ) -> Result<T, FlavoredApiError> {
     let parsed = call.parse(move |bytes| Ok(parse(bytes))).await;
-    let parsed = parsed.map_err(ApiFlavor::of(call.request.path()).refusal())?;
+    let parsed = parsed.map_err(ApiFlavor::of(routed_path(call.request)).refusal())?;
     parsed.map_err(|FlavoredBodyError { flavor, error }| flavor.refusal()(ApiError::body(error)))
 }

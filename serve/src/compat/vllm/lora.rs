@@ -206,14 +206,14 @@ fn check_name(
     in_place: bool,
 ) -> Result<(), ApiError> {
     let own = loaded.iter().any(|known| **known == *name);
-    if own && in_place {
-        return Ok(());
-    }
-    if in_place && state.hosts.is_replaceable(name) {
+    if in_place && (own || state.hosts.is_replaceable(name)) {
         let of = state.hosts.get(name).map(|served| served.host.name.clone());
         return match of {
-            Some(of) if of == host.name => Ok(()),
-            _ => Err(invalid("base_model_name", "the adapter of this name is of another model")),
+            Some(of) if of != host.name => {
+                Err(invalid("base_model_name", "the adapter of this name is of another model"))
+            }
+            // An adapter that is listed and not served is one that could not be unloaded completely.
+            Some(_) | None => Ok(()),
         };
     }
     if own {

@@ -86,6 +86,11 @@ impl PreparedRequest {
         taken.map_err(|error| submit_error(&error, &self.served.pace, self.param))
     }
 
+    /// Returns the number of sequences to generate.
+    pub(crate) fn n_sequences(&self) -> u64 {
+        self.n.saturating_mul(self.prompts.len() as u64)
+    }
+
     /// Returns the index of the prompt that a sequence continues.
     pub(super) fn prompt_index(&self, sequence: usize) -> usize {
         sequence / usize::try_from(self.n).expect("at most 128")

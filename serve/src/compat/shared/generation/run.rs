@@ -21,6 +21,7 @@ use crate::engine_errors::engine_failure;
 use crate::error::ApiError;
 use crate::grammars::Grammars;
 use crate::request_trace::RequestTrace;
+use crate::scorer_queues::QueueShare;
 
 /// Most sequences of a request.
 const MAX_SEQUENCES: u64 = 2_048;
@@ -129,6 +130,8 @@ pub(crate) struct RunningGeneration {
     trace: Option<Arc<RequestTrace>>,
     /// Tokens in hand on arrival, its own included.
     in_hand: usize,
+    /// Its place in the queue of the model, if it holds one.
+    _share: Option<QueueShare>,
 }
 
 impl RunningGeneration {
@@ -141,7 +144,7 @@ impl RunningGeneration {
         prepared: &Arc<PreparedRequest>,
         grammars: &Grammars,
     ) -> Result<RunningGeneration, ApiError> {
-        let n_sequences = prepared.n.saturating_mul(prepared.prompts.len() as u64);
+        let n_sequences = prepared.n_sequences();
         if n_sequences > MAX_SEQUENCES {
             let message = format!("{n_sequences} sequences; a request takes {MAX_SEQUENCES}");
             return Err(invalid("n", message));
@@ -179,7 +182,13 @@ impl RunningGeneration {
             first_token: None,
             trace: None,
             in_hand: host.engine.queued_tokens(),
+            _share: None,
         })
+    }
+
+    /// Holds a place in a queue until it ends.
+    pub(crate) fn holding(self, share: QueueShare) -> RunningGeneration {
+        RunningGeneration { _share: Some(share), ..self }
     }
 
     /// Records the generation in a trace.

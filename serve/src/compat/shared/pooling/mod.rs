@@ -212,7 +212,7 @@ const QUEUE_SHARE: usize = 4;
 ///
 /// # Errors
 /// 422 for a sequence longer than the model's context, before anything is computed; 503 at a limit
-/// of the queue; 504 past the deadline; errors of the engine.
+/// of a queue; 504 past the deadline; errors of the engine.
 pub(crate) async fn read(
     call: &mut Call<'_>,
     served: &Served,
@@ -229,7 +229,9 @@ pub(crate) async fn read(
         deadline: Some(deadline),
         ..params
     };
-    let reading = tokio::time::timeout(patience, in_waves(served, sequences, params));
+    let queues = &call.state.scorer_queues;
+    let _share = queues.enter(served.name(), sequences.len(), params.priority, patience).await?;
+    let reading = tokio::time::timeout_at(deadline.into(), in_waves(served, sequences, params));
     reading.await.map_err(|_| deadline_passed())?
 }
 
@@ -250,14 +252,13 @@ async fn in_waves(
             tokens += next.tokens.len();
             wave.push(request(served, next));
         }
-        // A request waits for queue space once its first part is done; before that it is refused.
-        let _room = if answers.is_empty() {
-            None
-        } else {
-            Some(engine.reserve_batch_capacity(tokens).await)
-        };
         let (begun, in_hand) = (Instant::now(), engine.queued_tokens() + tokens);
-        let ticket = engine.submit(wave, params);
+        // A request waits for queue space once its first part is done; before that it is refused.
+        let ticket = if answers.is_empty() {
+            engine.submit(wave, params)
+        } else {
+            engine.submit_batch(wave, params).await
+        };
         let ticket = ticket.map_err(|error| submit_error(&error, &served.pace, &path))?;
         for answer in ticket.all().await {
             answers.push(answer.map_err(|failure| engine_failure(&failure))?);
