@@ -121,6 +121,10 @@ impl ScorerKind for CodeScorer {
         "runs the program of a response against tests"
     }
 
+    fn revision(&self) -> u32 {
+        2
+    }
+
     /// The options that may change a score. Slots and the interpreter's path do not.
     fn options(&self) -> Value {
         json!({
