@@ -18,8 +18,8 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use self::parquet::ParquetWriter;
-use self::target::{OutputTarget, PartialShard};
 pub use self::target::{OutputLock, beside, shard_names, shards_there};
+use self::target::{OutputTarget, PartialShard};
 use self::text::TextWriter;
 use crate::format::{self, Compression, Format};
 use crate::{DatasetError, Result};

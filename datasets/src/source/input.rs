@@ -180,7 +180,8 @@ impl InputFile {
             }
             Format::Csv | Format::Tsv => {
                 let delimiter = file.format.delimiter();
-                let inferred = csv::infer(file.text()?, &file.name, delimiter, |name| texts.has(name))?;
+                let inferred =
+                    csv::infer(file.text()?, &file.name, delimiter, |name| texts.has(name))?;
                 (file.schema, file.rows) = inferred;
             }
             Format::Parquet => {

@@ -64,7 +64,8 @@ impl ValueShape {
                 Self::List(Box::new(shape))
             }
             Value::Object(entries) => {
-                let field = |(name, value): (&String, &Value)| (name.clone(), Self::of(value, has_long));
+                let field =
+                    |(name, value): (&String, &Value)| (name.clone(), Self::of(value, has_long));
                 Self::capped(entries.iter().map(field).collect())
             }
         }

@@ -115,7 +115,8 @@ fn models_of_a_run_without_checkpoint_are_made_anew() {
         config.policy.path = path.into();
         config.run.seed = seed;
         let run = TrainingRun::open(config, Resume::default()).expect("it opens");
-        let beside = run.policy_gradient.iter().flat_map(|method| method.auxiliary_models());
+        let beside =
+            run.policy_gradient.iter().flat_map(crate::methods::PolicyGradient::auxiliary_models);
         let beside = beside.map(|model| bits(model.policy())).collect::<Vec<_>>();
         (weights(&run), beside)
     };

@@ -437,7 +437,7 @@ fn judge_of_spark_is_trained_beside_partial_rollouts() {
     assert!(sum(&metrics, "judge/tokens") > 0.0, "{metrics:?}");
     assert!(metrics.iter().any(|m| m.get("judge/gradient_norm").is_some()), "{metrics:?}");
     for name in ["judge/tokens_stale", "judge/tokens_old", "judge/staleness/most"] {
-        assert_eq!(sum(&metrics, name), 0.0, "{name} {metrics:?}");
+        assert!(sum(&metrics, name).abs() < f64::EPSILON, "{name} {metrics:?}");
     }
     check_resume_of(|| Bench::of_the_task(&categories()), &rest);
 }
