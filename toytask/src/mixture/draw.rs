@@ -71,6 +71,8 @@ impl ProblemSource<'_> {
     pub(crate) fn wrong(&self, problem: &DrawnProblem, rng: &mut StableRng) -> DrawnSolution {
         loop {
             let slip = match problem {
+                // As it was before there were weights, so that seeds keep their rows.
+                DrawnProblem::Chain(_) if *self.mistakes == Slip::EVENLY => *rng.pick(&Slip::ALL),
                 DrawnProblem::Chain(_) => rng.weighted(self.mistakes),
                 DrawnProblem::Countdown(_) => Slip::Digit,
             };
