@@ -45,6 +45,8 @@ pub fn merge(parts: &[String], output: &str, options: &SinkOptions) -> Result<Me
     parts.sort_by_key(|part| part.shard.index);
     refuse_strangers(&parts)?;
     refuse_gaps(&parts)?;
+    // Before anything is written: a rejects file that is gone is an error.
+    let rejects = parts.iter().map(ShardOutput::rejects).collect::<Result<Vec<_>, _>>()?;
     let target = Path::new(output);
     for file in parts.iter().flat_map(|part| &part.files) {
         refuse_same_file(&file.display().to_string(), &[target.to_owned()])?;
@@ -66,7 +68,7 @@ pub fn merge(parts: &[String], output: &str, options: &SinkOptions) -> Result<Me
     }
     drop(bar);
     let written = sink.finish()?;
-    merge_rejects(&parts, target)?;
+    merge_rejects(rejects.into_iter().flatten(), target)?;
     let manifest = merged(&parts, &written.files, Time::now(started.elapsed()))?;
     manifest.write(target)?;
     Ok(Merged { rows: written.rows, parts: parts.len() })
@@ -212,12 +214,10 @@ fn refuse_gaps(parts: &[ShardOutput]) -> Result<(), RunError> {
     Err(RunError::Usage(format!("missing: shard {}", missing.join(", "))))
 }
 
-fn merge_rejects(parts: &[ShardOutput], output: &Path) -> Result<(), RunError> {
+fn merge_rejects(files: impl Iterator<Item = PathBuf>, output: &Path) -> Result<(), RunError> {
     let mut merged = PartialFile::create(&beside(output, ".rejects.jsonl"))?;
-    for part in parts {
-        if let Some(path) = part.rejects()? {
-            merged.write(&std::fs::read(&path).map_err(RunError::file("read", &path))?)?;
-        }
+    for path in files {
+        merged.write(&std::fs::read(&path).map_err(RunError::file("read", &path))?)?;
     }
     merged.commit(true)
 }

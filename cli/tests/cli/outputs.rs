@@ -129,7 +129,7 @@ fn parts_that_show_other_types_merge_to_the_bytes_of_one_run() {
 }
 
 #[test]
-fn merged_parts_keep_their_named_rejects_and_are_signed_alike() {
+fn merged_parts_keep_their_named_rejects_and_have_the_same_options() {
     let folder = Folder::new();
     let input = folder.write("in.jsonl", format!("not JSON\n{ROW}also not\n{ROW}"));
     let [one, two, merged] =
@@ -141,6 +141,15 @@ fn merged_parts_keep_their_named_rejects_and_are_signed_alike() {
     let places: Vec<Value> =
         folder.rows("merged.parquet.rejects.jsonl").iter().map(|row| row["row"].clone()).collect();
     assert_eq!(places, [json!(1), json!(3)]);
+    // An option that only the second part has, as where it alone was signed.
+    let name = "two.parquet.manifest.json";
+    let manifest = folder.read(name);
+    let mut signed: Value = serde_json::from_slice(&manifest).expect("JSON");
+    signed["options"]["signed_by"] = json!("somebody");
+    folder.write(name, signed.to_string());
+    let never = folder.name("never.parquet");
+    tribunal(["merge", &one, &two, "-o", &never]).ends(2).says(&["their signed_by differ"]);
+    folder.write(name, manifest);
     std::fs::remove_file(&second).expect("ours");
     let again = folder.name("again.parquet");
     tribunal(["merge", &one, &two, "-o", &again])
