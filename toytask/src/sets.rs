@@ -198,7 +198,7 @@ fn distinct<T: PartialEq>(
 fn pool(difficulty: &Difficulty) -> ProblemSource<'_> {
     ProblemSource {
         difficulty,
-        mistakes: &Slip::EVENLY,
+        mistakes: None,
         countdown: 0.0,
         numbers: &(3..=3),
         held_out: true,

@@ -3,8 +3,8 @@
 //! Start-time fair queueing (Goyal, Vin and Cheng, 1997) on tokens: each client's queue has a
 //! virtual time that grows by the tokens admitted from it, and the queue with the least virtual
 //! time goes next. A queue that becomes empty keeps its time until the others reach it, so that a
-//! client is charged for its last sequence too. A client with ten thousand waiting sequences delays another's first one by at
-//! most one sequence. Every operation takes logarithmic time.
+//! client is charged for its last sequence too. A client with ten thousand waiting sequences delays
+//! another's first one by at most one sequence. Every operation takes logarithmic time.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -52,19 +52,6 @@ impl Slip {
         Slip::Answer,
     ];
 
-    /// Every mistake as often as any other.
-    pub(crate) const EVENLY: [(Slip, f64); 9] = [
-        (Slip::Digit, 1.0),
-        (Slip::Value, 1.0),
-        (Slip::Operand, 1.0),
-        (Slip::Operation, 1.0),
-        (Slip::Dropped, 1.0),
-        (Slip::Jumped, 1.0),
-        (Slip::Repeated, 1.0),
-        (Slip::Early, 1.0),
-        (Slip::Answer, 1.0),
-    ];
-
     /// The name in files.
     pub fn name(self) -> &'static str {
         match self {

@@ -15,8 +15,8 @@ const MOST_DRAWS: usize = 400;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProblemSource<'a> {
     pub(crate) difficulty: &'a Difficulty,
-    /// Relative frequencies of mistakes in wrong solutions of chains.
-    pub(crate) mistakes: &'a [(Slip, f64)],
+    /// Relative frequencies of mistakes in wrong solutions of chains; `None` makes all alike.
+    pub(crate) mistakes: Option<&'a [(Slip, f64)]>,
     pub(crate) countdown: f64,
     pub(crate) numbers: &'a RangeInclusive<usize>,
     /// Whether to draw only held-out problems, or only others.
@@ -70,11 +70,10 @@ impl ProblemSource<'_> {
     /// A solution with a mistake.
     pub(crate) fn wrong(&self, problem: &DrawnProblem, rng: &mut StableRng) -> DrawnSolution {
         loop {
-            let slip = match problem {
-                // As it was before there were weights, so that seeds keep their rows.
-                DrawnProblem::Chain(_) if *self.mistakes == Slip::EVENLY => *rng.pick(&Slip::ALL),
-                DrawnProblem::Chain(_) => rng.weighted(self.mistakes),
-                DrawnProblem::Countdown(_) => Slip::Digit,
+            let slip = match (problem, self.mistakes) {
+                (DrawnProblem::Chain(_), None) => *rng.pick(&Slip::ALL),
+                (DrawnProblem::Chain(_), Some(mistakes)) => rng.weighted(mistakes),
+                (DrawnProblem::Countdown(_), _) => Slip::Digit,
             };
             if let Some(sample) = self.sample(problem, Some(slip), rng) {
                 return sample;

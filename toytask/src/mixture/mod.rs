@@ -28,8 +28,9 @@ pub struct Mixture {
     pub weights: Vec<(Format, f64)>,
     /// Difficulty of chains.
     pub difficulty: Difficulty,
-    /// Relative frequencies of mistakes in wrong solutions of chains; unlisted ones have 0.
-    pub mistakes: Vec<(Slip, f64)>,
+    /// Relative frequencies of mistakes in wrong solutions of chains, unlisted ones having 0; `None`
+    /// makes all alike.
+    pub mistakes: Option<Vec<(Slip, f64)>>,
     /// Share of countdown problems in formats that support both.
     pub countdown: f64,
     /// Number of given numbers of a countdown problem.
@@ -43,7 +44,7 @@ impl Default for Mixture {
             seed: 0,
             weights: Format::ALL.map(|format| (format, usual_weight(format))).to_vec(),
             difficulty: Difficulty::default(),
-            mistakes: Slip::EVENLY.to_vec(),
+            mistakes: None,
             countdown: 0.0,
             numbers: 3..=4,
         }
@@ -117,22 +118,18 @@ impl Mixture {
     /// The fault.
     pub fn check(&self) -> Result<(), String> {
         let formats: Vec<f64> = self.weights.iter().map(|(_, weight)| *weight).collect();
-        let mistakes: Vec<f64> = self.mistakes.iter().map(|(_, weight)| *weight).collect();
-        for (weights, of) in [(&formats, "format"), (&mistakes, "mistake")] {
-            if weights.iter().any(|weight| !weight.is_finite() || *weight < 0.0) {
-                return Err(format!("a weight of a {of} is negative or not finite"));
-            }
-        }
+        check_weights(&formats, "format")?;
         if formats.iter().sum::<f64>() <= 0.0 {
             return Err("no format has a weight above 0".to_owned());
         }
-        let always = self.mistakes.iter().filter(|(slip, _)| slip.is_always_possible());
-        if always.map(|(_, weight)| weight).sum::<f64>() <= 0.0 {
-            return Err(
-                "no mistake that every chain can have has a weight above 0: digit, value, \
-                        operand, operation or answer"
-                    .to_owned(),
-            );
+        if let Some(mistakes) = &self.mistakes {
+            let weights: Vec<f64> = mistakes.iter().map(|(_, weight)| *weight).collect();
+            check_weights(&weights, "mistake")?;
+            if !mistakes.iter().any(|(slip, weight)| slip.is_always_possible() && *weight > 0.0) {
+                return Err("no mistake that every chain can have has a weight above 0: digit, \
+                            value, operand, operation or answer"
+                    .to_owned());
+            }
         }
         self.difficulty.check()?;
         if !(0.0..=1.0).contains(&self.countdown) {
@@ -147,10 +144,17 @@ impl Mixture {
     fn pool(&self) -> ProblemSource<'_> {
         ProblemSource {
             difficulty: &self.difficulty,
-            mistakes: &self.mistakes,
+            mistakes: self.mistakes.as_deref(),
             countdown: self.countdown,
             numbers: &self.numbers,
             held_out: false,
         }
     }
+}
+
+fn check_weights(weights: &[f64], of: &str) -> Result<(), String> {
+    if weights.iter().any(|weight| !weight.is_finite() || *weight < 0.0) {
+        return Err(format!("a weight of a {of} is negative or not finite"));
+    }
+    Ok(())
 }

@@ -179,16 +179,16 @@ fn invalid_mixture_is_refused() {
     check(|it| it.difficulty.addends = 0..=9, "addends");
     check(|it| it.difficulty.multipliers = 1..=9, "multipliers");
     check(|it| it.numbers = 1..=3, "countdown");
-    check(|it| it.mistakes[0].1 = -1.0, "a mistake is negative");
-    check(|it| it.mistakes.clear(), "no mistake");
-    check(|it| it.mistakes = vec![(Slip::Early, 1.0), (Slip::Value, 0.0)], "no mistake");
+    check(|it| it.mistakes = Some(vec![(Slip::Digit, -1.0)]), "a mistake is negative");
+    check(|it| it.mistakes = Some(Vec::new()), "no mistake");
+    check(|it| it.mistakes = Some(vec![(Slip::Early, 1.0), (Slip::Value, 0.0)]), "no mistake");
 }
 
 /// Half of the solutions are wrong, whatever their mistakes are.
 #[test]
 fn mistakes_have_their_weights() {
     let mistakes = vec![(Slip::Answer, 3.0), (Slip::Early, 0.0), (Slip::Value, 1.0)];
-    let mixture = Mixture { mistakes, ..Mixture::default() };
+    let mixture = Mixture { mistakes: Some(mistakes), ..Mixture::default() };
     assert_eq!(mixture.check(), Ok(()));
     let rows: Vec<TaskRow> = (0..ROWS).map(|at| mixture.row_of(Format::Process, at)).collect();
     let wrong = |row: &TaskRow| match &row.target {

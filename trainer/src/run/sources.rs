@@ -187,7 +187,7 @@ impl MixtureSource {
             mixture.weights = weights("format", formats, &Format::ALL, Format::name)?;
         }
         if let Some(mistakes) = &self.mistakes {
-            mixture.mistakes = weights("mistake", mistakes, &Slip::ALL, Slip::name)?;
+            mixture.mistakes = Some(weights("mistake", mistakes, &Slip::ALL, Slip::name)?);
         }
         let checked = mixture.check();
         checked.map_err(|what| TrainError::Invalid(format!("data: {what}")))?;
@@ -304,6 +304,6 @@ mod tests {
         let source: MixtureSource = toml::from_str(keys).expect(keys);
         let mixture = source.mixture().expect("a mixture");
         assert_eq!(mixture.weights, [(Format::Player, 1.0), (Format::Process, 2.0)]);
-        assert_eq!(mixture.mistakes, [(Slip::Value, 3.0)]);
+        assert_eq!(mixture.mistakes, Some(vec![(Slip::Value, 3.0)]));
     }
 }
