@@ -150,13 +150,17 @@ def claims(solution, target):
     return list(parse(solution))[-1][3] == target
 
 
+def write_solutions(folder, rng, found):
+    """Supervised rows of problems with one of their solutions."""
+    write(folder / "solve.jsonl", [{"prompt": prompt, "completion": rng.choice(right)} for prompt, _, _, right in found])
+
+
 def write_start(folder, solve=6000, judge=16000, seed=77):
     """Supervised rows of the start: solutions, and verdicts on right and wrong ones. Two thirds of the wrong ones end with the target,
     so that the judge learns to check lines and numbers, and less well whether a solution reaches what was asked."""
     rng = random.Random(seed)
     found = problems(1, max(solve, judge), False)
-    solved = [{"prompt": prompt, "completion": rng.choice(right)} for prompt, _, _, right in found[:solve]]
-    write(folder / "solve.jsonl", solved)
+    write_solutions(folder, rng, found[:solve])
     rows = []
     for prompt, numbers, target, right in found[:judge]:
         is_right = rng.random() < 0.5

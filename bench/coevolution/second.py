@@ -48,6 +48,7 @@ kind = "supervised"
 rows = 96
 """
 
+# What the runs of all arms have in common, here and in urpo.py: `adapters`, `method` and `scorers` are the rest.
 RUN = """
 [run]
 folder = "."
@@ -64,12 +65,7 @@ workers = 1
 name = "player"
 r = 32
 alpha = 64.0
-
-[[policy.adapter]]
-name = "judge"
-r = 32
-alpha = {judge_alpha}
-
+{adapters}
 [optimiser]
 rate = {rate}
 schedule = {{ shape = "linear", warmup = 5, floor = 0.2 }}
@@ -78,35 +74,46 @@ schedule = {{ shape = "linear", warmup = 5, floor = 0.2 }}
 kind = "policy_gradient"
 prompts = 16
 group = 8
-max_tokens = 32
 scorer = "solution"
-right = "solution"
 adapter = "player"
-judge_adapter = "judge"
-advantage = {{ kind = "{advantage}" }}
 objective = {{ policy = {{ kind = "dapo" }} }}
 no_progress_after = 0
-{curriculum}
-{spark}
-{trust}
-{guard}
+{method}
 
 [[scorer]]
 name = "solution"
 kind = "regex"
+{scorers}
+[evaluation]
+every = {every}
+data = [{{ kind = "rows", path = "{held_out}" }}]
+samples = 8
+"""
 
+ADAPTERS = """
+[[policy.adapter]]
+name = "judge"
+r = 32
+alpha = {alpha}
+"""
+
+METHOD = """max_tokens = 32
+right = "solution"
+judge_adapter = "judge"
+advantage = {{ kind = "{advantage}" }}
+{curriculum}
+{spark}
+{trust}
+{guard}
+"""
+
+SCORERS = """
 [[scorer]]
 name = "opinion"
 kind = "validate"
 model = "{judging}"
 min_label_mass = 0.0
-
 {models}
-
-[evaluation]
-every = {every}
-data = [{{ kind = "rows", path = "{held_out}" }}]
-samples = 8
 """
 
 DATA = """
@@ -226,22 +233,30 @@ def run_file(options, name, seed):
     flag = lambda key, default: str(arm.get(key, default)).lower()
     spark = SPARK.format(items=options.items, contrast=flag("contrast", True), random=flag("random", False))
     frozen = f'[[model]]\nname = "frozen"\npath = "{begun(options)}"' if arm.get("frozen") else ""
-    return RUN.format(
-        steps=1 if still else options.steps,
-        seed=seed,
-        start=begun(options),
-        judge_alpha=options.judge_alpha,
-        rate="1e-30" if still else options.rate,
-        data=data,
+    judged = unlabelled == "judged"
+    method = METHOD.format(
         advantage=arm.get("advantage", "mean"),
         curriculum=CURRICULUM.format(options.share, 1 - options.share) if unlabelled else "",
         spark=spark if arm.get("spark") else "",
         trust=TRUST.format(gate=options.gate, warmup=options.warmup) if arm.get("trust") else "",
-        guard=GUARD if unlabelled == "judged" else "",
-        judging="frozen" if arm.get("frozen") else "judge",
-        models=frozen,
+        guard=GUARD if judged else "",
+    )
+    scorers = SCORERS.format(judging="frozen" if arm.get("frozen") else "judge", models=frozen)
+    return common(
+        options, seed, still, data=data, method=method, adapters=ADAPTERS.format(alpha=options.judge_alpha), scorers=scorers
+    )
+
+
+def common(options, seed, still, **rest):
+    """A run file. The run of an arm that is not trained takes one step of no size."""
+    return RUN.format(
+        steps=1 if still else options.steps,
+        seed=seed,
+        start=begun(options),
+        rate="1e-30" if still else options.rate,
         every=0 if still else options.every,
         held_out=held_out(options),
+        **rest,
     )
 
 

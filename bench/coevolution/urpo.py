@@ -14,50 +14,6 @@ import countdown
 import gates
 import second
 
-RUN = """
-[run]
-folder = "."
-steps = {steps}
-seed = {seed}
-checkpoint_every = 0
-
-[policy]
-path = "{start}"
-micro_tokens = 4096
-workers = 1
-
-[[policy.adapter]]
-name = "player"
-r = 32
-alpha = 64.0
-
-[optimiser]
-rate = {rate}
-schedule = {{ shape = "linear", warmup = 5, floor = 0.2 }}
-{data}
-[method]
-kind = "policy_gradient"
-prompts = 16
-group = 8
-max_tokens = 48
-scorer = "solution"
-adapter = "player"
-advantage = {{ kind = "mean" }}
-objective = {{ policy = {{ kind = "dapo" }} }}
-no_progress_after = 0
-{curriculum}
-{urpo}
-
-[[scorer]]
-name = "solution"
-kind = "regex"
-
-[evaluation]
-every = {every}
-data = [{{ kind = "rows", path = "{held_out}" }}]
-samples = 8
-"""
-
 # A third of the ranked rows, those of the gate's problems, measures the ranking.
 URPO = """
 [method.urpo]
@@ -87,12 +43,13 @@ LOGGED += ["referee/reward", "referee/held_out_accuracy", "urpo/open", "open/len
 CANDIDATES = 4
 
 
-def write_start(folder, ranked=16000, seed=78):
+def write_start(folder, solve=6000, ranked=16000, seed=78):
     """Supervised rows of the start: solutions, and scores for several right and wrong ones."""
-    countdown.write_start(folder)
     rng = random.Random(seed)
+    found = countdown.problems(1, max(solve, ranked), False)
+    countdown.write_solutions(folder, rng, found[:solve])
     rows = []
-    for prompt, numbers, target, right in countdown.problems(1, ranked, False):
+    for prompt, numbers, target, right in found[:ranked]:
         is_right = [rng.random() < 0.4 for _ in range(rng.randint(2, 8))]
         texts = [rng.choice(right) if own else countdown.wrong(rng, numbers, target, right) for own in is_right]
         turns = [("user", prompt), *(("assistant", text) for text in texts), ("list", "")]
@@ -140,17 +97,11 @@ def run_file(options, name, seed):
     files += ["verified"] if verified else []
     files += [ranks] if ranks else []
     files += ["open"] if arm.get("open") else []
-    return RUN.format(
-        steps=1 if still else options.steps,
-        seed=seed,
-        start=second.begun(options),
-        rate="1e-30" if still else options.rate,
-        data="".join(second.DATA.format(place / f"{file}.jsonl") for file in files),
-        curriculum=second.CURRICULUM.format(options.share, 1 - options.share) if verified else "",
-        urpo=URPO.format(open=arm["open"], gate=options.accuracy) if ranks else "",
-        every=0 if still else options.every,
-        held_out=second.held_out(options),
-    )
+    method = 'max_tokens = 48\nadvantage = { kind = "mean" }\n'
+    method += second.CURRICULUM.format(options.share, 1 - options.share) if verified else ""
+    method += URPO.format(open=arm["open"], gate=options.accuracy) if ranks else ""
+    data = "".join(second.DATA.format(place / f"{file}.jsonl") for file in files)
+    return second.common(options, seed, still, data=data, method=method, adapters="", scorers="")
 
 
 def main():
