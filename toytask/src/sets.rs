@@ -196,11 +196,5 @@ fn distinct<T: PartialEq>(
 
 /// Held-out chains.
 fn pool(difficulty: &Difficulty) -> ProblemSource<'_> {
-    ProblemSource {
-        difficulty,
-        mistakes: None,
-        countdown: 0.0,
-        numbers: &(3..=3),
-        held_out: true,
-    }
+    ProblemSource { difficulty, mistakes: None, countdown: 0.0, numbers: &(3..=3), held_out: true }
 }
