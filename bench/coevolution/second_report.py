@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Tables of what second.py or urpo.py measured.
 
-    python3 bench/coevolution/second_report.py FOLDER [--seeds 11-20]
+    python3 bench/coevolution/second_report.py FOLDER [--seeds 11-20] [--keep FILE]
+    python3 bench/coevolution/second_report.py FILE
 
+`--keep` puts the figures of each run into FILE, a line a run, beside those that it has, from which the same tables are made.
 Prints Markdown: means over seeds with bootstrap intervals as report.py's, what an arm is beyond C, the two tests in their fixed
 order (E less C, then E less D: exact sign-flip permutation tests over paired seeds, two-sided), and the gates. Needs nothing but
 Python's standard library.
@@ -19,32 +21,42 @@ import second
 ARMS = ["A", "B", "C", "C2", "D", "E", "Eg", "Ec", "H", "R", "U", "Us"]
 
 
-def read(folder, seeds):
-    """arm -> seed -> result, with the figures of a run's last 60 steps."""
-    found = {}
-    for line in (folder / "results.jsonl").read_text().splitlines():
-        result = json.loads(line)
-        if result["seed"] not in seeds:
-            continue
-        logged = result["logged"]
-        late = lambda key: report.mean(logged.get(key, [])[-60:])
-        first = lambda key: next((value for value in logged.get(key, []) if value is not None), None)
-        result.update(
-            final=result["evaluations"][-1],
-            judge=late("trust/within_problems"),
-            judge_before=first("trust/within_problems"),
-            bound_before=first("trust/lower_bound"),
-            weight=late("trust/weight"),
-            gap=late("self_reward_gap"),
-            ranking=late("referee/held_out_accuracy"),
-            ranking_before=first("referee/held_out_accuracy"),
-            length=late("open/length_correlation"),
-            entropy=late("entropy"),
-            tokens=sum(value or 0 for value in logged["rollout/tokens"]),
-            exact=max(value or 0.0 for value in logged["max_abs_dlogp"]),
-        )
-        found.setdefault(result["arm"], {})[result["seed"]] = result
-    return found
+def figures(result):
+    """What the tables need of a run: its last evaluation, and what it logged, over its last 60 steps."""
+    logged = result["logged"]
+    late = lambda key: report.mean(logged.get(key, [])[-60:])
+    first = lambda key: next((value for value in logged.get(key, []) if value is not None), None)
+    return dict(
+        arm=result["arm"],
+        seed=result["seed"],
+        seconds=round(result["seconds"], 1),
+        final=result["evaluations"][-1],
+        judge=late("trust/within_problems"),
+        judge_before=first("trust/within_problems"),
+        bound_before=first("trust/lower_bound"),
+        weight=late("trust/weight"),
+        gap=late("self_reward_gap"),
+        ranking=late("referee/held_out_accuracy"),
+        ranking_before=first("referee/held_out_accuracy"),
+        length=late("open/length_correlation"),
+        entropy=late("entropy"),
+        tokens=sum(value or 0 for value in logged["rollout/tokens"]),
+        exact=max(value or 0.0 for value in logged["max_abs_dlogp"]),
+    )
+
+
+def read(path):
+    """(arm, seed) -> figures, of a folder of runs or of a file that --keep wrote."""
+    if path.is_dir():
+        found = [figures(json.loads(line)) for line in (path / "results.jsonl").read_text().splitlines()]
+    else:
+        found = [json.loads(line) for line in path.read_text().splitlines()]
+    return {(run["arm"], run["seed"]): run for run in found}
+
+
+def keep(path, runs):
+    runs = (read(path) if path.exists() else {}) | runs
+    path.write_text("".join(json.dumps(runs[key]) + "\n" for key in sorted(runs)))
 
 
 def sign_flips(differences):
@@ -72,10 +84,17 @@ def tests(results):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("results", type=pathlib.Path, help="the folder of the runs, or a file that --keep wrote")
     parser.add_argument("--seeds", type=second.numbers, default="11-20")
+    parser.add_argument("--keep", type=pathlib.Path)
     options = parser.parse_args()
-    results = read(options.folder, options.seeds)
+    runs = read(options.results)
+    if options.keep:
+        keep(options.keep, runs)
+    results = {}
+    for (arm, seed), run in runs.items():
+        if seed in options.seeds:
+            results.setdefault(arm, {})[seed] = run
     arms = [arm for arm in ARMS if arm in results]
     policy = ["greedy", "pass@1", "pass@8"]
     rows = [

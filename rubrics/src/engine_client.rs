@@ -409,7 +409,10 @@ fn submit_failure(error: SubmitError) -> Failure {
             Failure::new(FailureKind::Overloaded, Reason::with("draining", detail))
         }
         SubmitError::TooLong { .. } => Failure::refused("too_long", detail),
-        SubmitError::UnknownAdapter { .. } => Failure::refused("model_not_served", detail),
+        // It was found before: it was unloaded meanwhile, and may come back.
+        SubmitError::UnknownAdapter { .. } => {
+            Failure::new(FailureKind::Overloaded, Reason::with("adapter_replaced", detail))
+        }
         SubmitError::Invalid { .. } => {
             Failure::new(FailureKind::Internal, Reason::with("work_invalid", detail))
         }
@@ -424,7 +427,7 @@ fn request_failure(failure: engine::RequestError) -> Failure {
         engine::RequestError::Model(_) => (FailureKind::Internal, "model_failed"),
         engine::RequestError::NotFinite { .. } => (FailureKind::Internal, "not_finite"),
         engine::RequestError::Constraint(_) => (FailureKind::ParseError, "constraint_unsatisfied"),
-        engine::RequestError::AdapterGone(_) => (FailureKind::Refused, "model_not_served"),
+        engine::RequestError::AdapterGone(_) => (FailureKind::Overloaded, "adapter_replaced"),
         engine::RequestError::ShuttingDown => (FailureKind::Overloaded, "draining"),
     };
     Failure::new(kind, Reason::with(code, detail))

@@ -144,6 +144,9 @@ fn adapter_replaced_after_its_lookup_gives_no_score() {
     assert!(!failure.kind.is_lasting(), "the next attempt finds the new adapter");
     let found = client.served("a").expect("it is served");
     read(&found).expect("the new adapter is in service");
+    block_on(bench.host.engine.remove_adapter("a".into())).expect("the engine runs");
+    let failure = read(&found).expect_err("it was unloaded");
+    assert_eq!((failure.kind, failure.reason.code), (FailureKind::Overloaded, "adapter_replaced"));
     assert_eq!(trace.adapter, found.adapter.map(|adapter| adapter.digest));
 }
 

@@ -47,7 +47,16 @@ pub(super) fn policy(
                 (None, Some(path)) => config.path(path),
                 (None, None) => new_adapter(config, section, folder, &shape)?,
             };
-            adapters.push(named(section, &from, &shape)?);
+            let named = named(section, &from, &shape)?;
+            if is_valued(config, section) && named.1.head.is_none() {
+                return Err(TrainError::Invalid(format!(
+                    "`value` of [method] reads a head of the adapter `{}`, and {} has none; leave out \
+                     its `path`, or give the values a model of their own: `trunk = \"own\"`",
+                    section.name,
+                    from.display()
+                )));
+            }
+            adapters.push(named);
         }
         Policy::adapted(base, &adapters)?
     };
@@ -107,17 +116,20 @@ pub(super) fn reference_policy(config: &RunConfig) -> Result<Option<Policy>> {
 /// The head of a new adapter: that of `[policy]`, or the value head of the policy's adapter.
 fn head_of(config: &RunConfig, section: &AdapterSection) -> Option<(NewHead, HeadStart)> {
     let own = config.policy.head.map(|head| (head, HeadStart::Seed(config.run.seed)));
-    own.or_else(|| match &config.method {
+    own.or_else(|| is_valued(config, section).then_some((NewHead::Sequence, HeadStart::Zeros)))
+}
+
+/// Whether the adapter is the policy's and has the value head.
+fn is_valued(config: &RunConfig, section: &AdapterSection) -> bool {
+    match &config.method {
         MethodConfig::PolicyGradient(method) => {
-            let is_policy = method.adapter.as_deref() == Some(&section.name);
-            let shared = is_policy && method.has_shared_values();
-            shared.then_some((NewHead::Sequence, HeadStart::Zeros))
+            method.has_shared_values() && method.adapter.as_deref() == Some(&section.name)
         }
         MethodConfig::Supervised(_)
         | MethodConfig::Reward(_)
         | MethodConfig::Process(_)
-        | MethodConfig::Preference(_) => None,
-    })
+        | MethodConfig::Preference(_) => false,
+    }
 }
 
 /// Writes a new adapter as a PEFT folder inside the run's: `A` uniform in ±1/√in, as PEFT's default

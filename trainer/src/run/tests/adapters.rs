@@ -42,6 +42,19 @@ fn reference_is_the_adapter_that_a_run_starts_from() {
     check_resume_of(|| with_trained_adapter(&problems()), &rest);
 }
 
+/// Values of the policy need a head on its adapter; a new adapter gets one.
+#[test]
+fn values_without_a_head_are_refused_before_the_first_step() {
+    let method = "max_tokens = 6\nadapter = \"a\"\nadvantage = { kind = \"gae\" }\n\
+        value = { trunk = \"shared\" }\nkeep = { keep = \"all\" }";
+    let rest = POLICY_GRADIENT.replace("max_tokens = 6", method);
+    let bench = with_trained_adapter(&problems());
+    let config = bench.config(1, &(rest.clone() + WARM));
+    let error = TrainingRun::open(config, Resume::default()).expect_err("refused").to_string();
+    assert!(error.contains("the adapter `a`") && error.contains("warm has none"), "{error}");
+    steps(&mut bench.run(1, &(rest + ADAPTER)), 1);
+}
+
 /// A base model in the folder of the model with its new head is refused and kept.
 #[test]
 fn base_model_is_not_replaced_by_its_own_head() {
