@@ -295,22 +295,47 @@ fn smollm3() {
     check_plain_rope(&config, 5e6);
 }
 
+/// A text that ends with the token of padding is read before it, as transformers reads it.
+#[test]
+fn scores_of_whole_texts_are_read_before_padding() {
+    let of = |task: &str, pad: Value| {
+        let name = format!("Qwen2For{task}");
+        let edits = [("architectures", json!([name])), ("pad_token_id", pad)];
+        parse(&edited("qwen2_old", &edits)).expect("it is read")
+    };
+    let check = |config: &ModelConfig, token_ids: &[u32], expected: usize| {
+        assert_eq!(config.whole_text_position(token_ids), expected, "{token_ids:?}");
+    };
+    let padded = of("SequenceClassification", json!(7));
+    check(&padded, &[1, 7, 2], 2);
+    check(&padded, &[1, 2, 7], 1);
+    check(&padded, &[1, 2, 7, 7], 1);
+    check(&padded, &[7, 7], 0);
+    for none in [Value::Null, json!(-1), json!("-")] {
+        check(&of("SequenceClassification", none), &[1, 2, 7], 2);
+    }
+    check(&of("RewardModel", json!(7)), &[1, 2, 7], 2);
+    check(&of("CausalLM", json!(7)), &[1, 2, 7], 1);
+    let error = parse(&edited("qwen2_old", &[("pad_token_id", json!("pad"))]));
+    assert!(error.expect_err("no id").to_string().contains("pad_token_id"));
+}
+
 /// A file of `model_type` alone is transformers' default model of the family.
 #[test]
 fn defaults() {
     let cases = [
-        ("llama", [32_000, 4096, 32, 32, 32, 128, 2048], 1e4, false),
-        ("mistral", [32_000, 4096, 32, 32, 8, 128, 131_072], 1e4, false),
-        ("qwen2", [151_936, 4096, 32, 32, 32, 128, 32_768], 1e4, false),
-        ("qwen3", [151_936, 4096, 32, 32, 32, 128, 32_768], 1e4, false),
-        ("qwen3_moe", [151_936, 2048, 24, 32, 4, 64, 32_768], 1e4, false),
-        ("gemma2", [256_000, 2304, 26, 8, 4, 256, 8192], 1e4, true),
-        ("gemma3_text", [262_208, 2304, 26, 8, 4, 256, 131_072], 1e6, true),
-        ("phi3", [32_064, 3072, 32, 32, 32, 96, 4096], 1e4, false),
-        ("olmo2", [50_304, 4096, 32, 32, 32, 128, 2048], 1e4, false),
-        ("smollm3", [128_256, 2048, 36, 16, 4, 128, 32_768], 2e6, true),
+        ("llama", [32_000, 4096, 32, 32, 32, 128, 2048], 1e4, false, None),
+        ("mistral", [32_000, 4096, 32, 32, 8, 128, 131_072], 1e4, false, None),
+        ("qwen2", [151_936, 4096, 32, 32, 32, 128, 32_768], 1e4, false, None),
+        ("qwen3", [151_936, 4096, 32, 32, 32, 128, 32_768], 1e4, false, None),
+        ("qwen3_moe", [151_936, 2048, 24, 32, 4, 64, 32_768], 1e4, false, None),
+        ("gemma2", [256_000, 2304, 26, 8, 4, 256, 8192], 1e4, true, Some(0)),
+        ("gemma3_text", [262_208, 2304, 26, 8, 4, 256, 131_072], 1e6, true, Some(0)),
+        ("phi3", [32_064, 3072, 32, 32, 32, 96, 4096], 1e4, false, Some(32_000)),
+        ("olmo2", [50_304, 4096, 32, 32, 32, 128, 2048], 1e4, false, Some(1)),
+        ("smollm3", [128_256, 2048, 36, 16, 4, 128, 32_768], 2e6, true, Some(128_004)),
     ];
-    for (family, sizes, theta, tied) in cases {
+    for (family, sizes, theta, tied, pad) in cases {
         let config = parse(&json!({ "model_type": family })).expect("defaults are a model");
         let found = [
             config.vocab_size,
@@ -324,6 +349,7 @@ fn defaults() {
         assert_eq!(found, sizes, "{family}");
         assert_eq!(config.ropes[0].theta, theta, "{family}");
         assert_eq!(config.tie_embeddings, tied, "{family}");
+        assert_eq!(config.pad_token_id, pad, "{family}");
     }
 }
 

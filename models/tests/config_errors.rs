@@ -78,6 +78,7 @@ smollm3_old no_rope_layers [1,0] => `no_rope_layers`; 2 entries for 36
 smollm3_old no_rope_layers [2] => `no_rope_layers`; 0 to 1
 smollm3_old no_rope_layer_interval 0 => `no_rope_layer_interval`
 qwen3_moe_old num_experts_per_tok 129 => `num_experts_per_tok`; 129 of 128
+qwen3_moe_old num_experts 65536 => `num_experts`; 3145728 experts in all layers
 qwen3_moe_old num_experts 1000000000 => `num_experts`; 1000000000
 qwen3_moe_old num_local_experts 64 => `num_experts`; contradicts
 qwen3_moe_old decoder_sparse_step 0 => `decoder_sparse_step`; 0

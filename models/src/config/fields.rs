@@ -113,6 +113,14 @@ impl<'a> ConfigFields<'a> {
             .ok_or_else(|| self.error(name, "null is not a number"))
     }
 
+    /// A token id; `None` inside for a negative one, which older files write where there is none.
+    pub(super) fn token(&mut self, name: &str) -> Result<Given<Option<u32>>> {
+        self.read(name, "a token id", |value| match value.as_i64()? {
+            id if id < 0 => Some(None),
+            id => u32::try_from(id).ok().map(Some),
+        })
+    }
+
     /// A number within [`POSITIVE`], so that it is finite and not zero as f32 too.
     pub(super) fn positive(&mut self, name: &str) -> Result<Given<f64>> {
         self.read(name, POSITIVE_TEXT, positive)

@@ -12,8 +12,8 @@ use super::family::{self, BiasRule, FAMILIES, Family, ModelTask};
 use super::fields::{ConfigFields, Given};
 use super::layers::LayerKind;
 use super::limits::{
-    MAX_EXPERTS, MAX_HEAD_DIM, MAX_HEADS, MAX_HIDDEN, MAX_INTERMEDIATE, MAX_LABELS, MAX_LAYERS,
-    MAX_PARAMETERS, MAX_POSITIONS, MAX_VOCAB,
+    MAX_ALL_EXPERTS, MAX_EXPERTS, MAX_HEAD_DIM, MAX_HEADS, MAX_HIDDEN, MAX_INTERMEDIATE,
+    MAX_LABELS, MAX_LAYERS, MAX_PARAMETERS, MAX_POSITIONS, MAX_VOCAB,
 };
 use super::{
     Activation, Biases, HeadConfig, LayerConfig, MlpConfig, ModelConfig, NormConfig, known, rope,
@@ -132,6 +132,7 @@ fn assemble(
         layers: layers(fields, family, kinds)?,
         ropes,
         head: head_config(fields, task)?,
+        pad_token_id: fields.token("pad_token_id")?.absent_as(Some(defaults.pad)).flatten(),
     })
 }
 
@@ -262,7 +263,17 @@ fn layers(
             Some(_) | None => MlpConfig::Dense { intermediate_size },
         },
     };
-    Ok(kinds.into_iter().enumerate().map(layer).collect())
+    let layers: Vec<LayerConfig> = kinds.into_iter().enumerate().map(layer).collect();
+    let experts = layers.iter().map(|layer| match layer.mlp {
+        MlpConfig::Experts { num_experts, .. } => num_experts,
+        MlpConfig::Dense { .. } => 0,
+    });
+    let n: usize = experts.sum();
+    if n > MAX_ALL_EXPERTS {
+        let what = format!("{n} experts in all layers are more than {MAX_ALL_EXPERTS}");
+        return Err(fields.error("num_experts", what));
+    }
+    Ok(layers)
 }
 
 /// The layers that have experts, and their shape.

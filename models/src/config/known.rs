@@ -32,7 +32,6 @@ const HARMLESS: &[&str] = &[
     "bos_token_id",
     "decoder_start_token_id",
     "eos_token_id",
-    "pad_token_id",
     "sep_token_id",
     "tokenizer_class",
     // Names and where the file came from.

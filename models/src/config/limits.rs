@@ -16,6 +16,8 @@ pub const MAX_HEADS: usize = 4096;
 pub const MAX_HEAD_DIM: usize = 4096;
 /// Maximum experts of a layer.
 pub const MAX_EXPERTS: usize = 1 << 16;
+/// Experts of all layers together: the largest published models have some 25,000.
+pub const MAX_ALL_EXPERTS: usize = 1 << 16;
 /// Maximum labels of a head.
 pub const MAX_LABELS: usize = 1 << 16;
 /// Maximum number of parameters.

@@ -64,6 +64,8 @@ pub struct ModelConfig {
     pub ropes: Vec<RopeConfig>,
     /// The head that the architecture names.
     pub head: HeadConfig,
+    /// The token with which texts of a batch are padded.
+    pub pad_token_id: Option<u32>,
 }
 
 impl ModelConfig {
@@ -84,6 +86,24 @@ impl ModelConfig {
     /// Parses the text of a `config.json`; errors name `path`.
     pub fn from_json(path: &Path, json: &str) -> Result<ModelConfig> {
         hf::from_json(path, json)
+    }
+
+    /// The position at which a head for whole texts is read: the last token, but for
+    /// `…ForSequenceClassification`, as an architecture or as the head of an adapter, the last one that is
+    /// not padding, and 0 if all are. As transformers' `GenericForSequenceClassification`, it takes a token
+    /// for padding by its id alone, so that a text that ends with this token is read before it.
+    pub fn whole_text_position(&self, token_ids: &[u32]) -> usize {
+        let pad = match self.head {
+            HeadConfig::Sequence { .. } | HeadConfig::Vocab => self.pad_token_id,
+            HeadConfig::Value
+            | HeadConfig::Token { .. }
+            | HeadConfig::Reward { .. }
+            | HeadConfig::Process { .. } => None,
+        };
+        match pad {
+            None => token_ids.len().saturating_sub(1),
+            Some(pad) => token_ids.iter().rposition(|id| *id != pad).unwrap_or(0),
+        }
     }
 
     /// Trainable numbers in the model, a tied vocabulary counted once; `None` if their count
@@ -238,7 +258,7 @@ pub enum HeadConfig {
     Vocab,
     /// `…ForCausalLM` with a value head beside the vocabulary.
     Value,
-    /// `…ForSequenceClassification`: `n` labels, read at the last token.
+    /// `…ForSequenceClassification`: `n` labels, read at the last token that is not padding.
     Sequence {
         /// Number of labels.
         n_labels: usize,

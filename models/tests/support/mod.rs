@@ -45,6 +45,7 @@ fn plain() -> ModelConfig {
         layers: vec![layer; 3],
         ropes: vec![RopeConfig { theta: 10_000.0, rotary_dim: 8, scaling: RopeScaling::Default }],
         head: HeadConfig::Vocab,
+        pad_token_id: None,
     }
 }
 

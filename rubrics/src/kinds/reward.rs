@@ -66,7 +66,7 @@ impl ScorerKind for RewardKind {
     }
 
     fn revision(&self) -> u32 {
-        2
+        3
     }
 
     fn options(&self) -> Value {
@@ -97,9 +97,9 @@ impl RewardKind {
         let turns = sample.conversation();
         let rendering = served.clone();
         let prompt = client.run(move || tokenized(&rendering, &turns)).await??;
-        let last = prompt.token_ids.len() - 1;
+        let at = served.host.config.whole_text_position(&prompt.token_ids);
         let mut trace = Trace { prompt: Some(wording_digest(&served, &[])), ..Trace::default() };
-        let sequences = vec![(prompt.token_ids.clone(), Task::scores([last]))];
+        let sequences = vec![(prompt.token_ids.clone(), Task::scores([at]))];
         let outputs = client.read(&served, sequences, &mut trace).await?;
         let [Output::Head(logits)] = &outputs[0][..] else {
             return Err(unusable("the model gave another output than its head's"));

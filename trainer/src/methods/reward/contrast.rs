@@ -21,8 +21,7 @@ pub(super) struct Contrast {
 /// Adds the representation to what is read of each response, behind its score.
 pub(super) fn read_states(sequences: &mut [PolicySequence]) {
     for sequence in sequences {
-        let last = sequence.token_ids.len() - 1;
-        sequence.reads.push((last, OutputSpec::Hidden));
+        sequence.reads.push((scored_at(sequence), OutputSpec::Hidden));
     }
 }
 
@@ -64,11 +63,16 @@ pub(super) fn contrast(
 }
 
 fn states_alone(pairs: &[PolicySequence]) -> Vec<PolicySequence> {
-    let state = |sequence: &PolicySequence| {
-        let last = sequence.token_ids.len() - 1;
-        PolicySequence { reads: vec![(last, OutputSpec::Hidden)], ..sequence.clone() }
+    let state = |sequence: &PolicySequence| PolicySequence {
+        reads: vec![(scored_at(sequence), OutputSpec::Hidden)],
+        ..sequence.clone()
     };
     pairs.iter().map(state).collect()
+}
+
+/// The position of a response's score.
+fn scored_at(sequence: &PolicySequence) -> usize {
+    sequence.reads[0].0
 }
 
 fn state(outputs: &[Output]) -> Result<Vec<f64>> {

@@ -64,7 +64,7 @@ pub(super) fn question(row: &Ranked) -> Vec<Message> {
     vec![Message { role: "user".to_owned(), content: row.problem.clone() }]
 }
 
-/// A response whose score is read at its last token.
+/// A response whose score is read at its end.
 pub(super) fn scored(
     step: &StepContext<'_>,
     turns: &[Message],
@@ -72,7 +72,8 @@ pub(super) fn scored(
     adapter: Option<usize>,
 ) -> Result<PolicySequence> {
     let token_ids = step.encoder.with_response(turns, response)?;
-    let reads = vec![(token_ids.len() - 1, OutputSpec::Head)];
+    let at = step.policy.config().whole_text_position(&token_ids);
+    let reads = vec![(at, OutputSpec::Head)];
     Ok(PolicySequence { reads, token_ids, adapter, logit_scale: None })
 }
 
