@@ -53,7 +53,11 @@ pub(crate) async fn run(
     let all = async { while workers.join_next().await.is_some() {} };
     let share = |elapsed, ended| stop.share(bench.settings.warmup, elapsed, ended);
     with_progress(all, &recorder, share, progress).await;
-    recorder.borrow().finish(None, cpu.share())
+    let planned = match stop {
+        Stop::After(duration) => Some(duration),
+        Stop::Requests(_) => None,
+    };
+    recorder.borrow().finish(planned, cpu.share())
 }
 
 /// One connection: requests until the loop stops.

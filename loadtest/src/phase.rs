@@ -64,6 +64,9 @@ pub struct Phase {
     pub started: Duration,
     /// The measured time: the window, or longer if replies came after it.
     pub elapsed: Duration,
+    /// The planned time of the measurement, or longer if a 200 came after it: a request that times out
+    /// after the last reply does not lower the rate of replies.
+    pub answered: Duration,
     /// The time in which requests were due.
     pub window: Duration,
     /// Measured requests by class.
@@ -99,12 +102,12 @@ impl Phase {
     /// Requests/s that got a 200, late or not.
     pub fn achieved(&self) -> f64 {
         let replies = self.tally.get(Class::Ok) + self.tally.get(Class::Late);
-        per_second(replies, self.elapsed)
+        per_second(replies, self.answered)
     }
 
     /// Verdicts/s of 200 replies.
     pub fn verdicts_per_s(&self) -> f64 {
-        per_second(self.verdicts.total(), self.elapsed)
+        per_second(self.verdicts.total(), self.answered)
     }
 
     /// Verdicts/s of 200 replies within the objective. A good reply came within the objective of
@@ -180,6 +183,7 @@ impl Recorder {
             batch,
             started: start.saturating_duration_since(run_start),
             elapsed: Duration::ZERO,
+            answered: Duration::ZERO,
             window: Duration::ZERO,
             tally: Tally::default(),
             warmup: Tally::default(),
@@ -217,6 +221,9 @@ impl Recorder {
 
         let at = times.done.saturating_duration_since(self.start);
         phase.elapsed = phase.elapsed.max(at);
+        if matches!(class, Class::Ok | Class::Late) {
+            phase.answered = phase.answered.max(at);
+        }
         let second = usize::try_from(at.as_secs()).expect("a run ends within the address space");
         if phase.seconds.len() <= second {
             phase.seconds.resize(second + 1, Second::default());
@@ -254,12 +261,16 @@ impl Recorder {
         (self.phase.tally.total(), self.phase.tally.get(Class::Ok))
     }
 
-    /// The finished phase. `window` is the time in which requests were due; `None` for a closed loop,
-    /// which offers load for as long as it runs.
-    pub(crate) fn finish(&self, window: Option<Duration>, generator_cpu: Option<f64>) -> Phase {
-        let window = window.unwrap_or(self.phase.elapsed);
-        let elapsed = self.phase.elapsed.max(window);
-        Phase { elapsed, window, generator_cpu, ..self.phase.clone() }
+    /// The finished phase. `planned` is the planned time of the measurement; `None` for a closed loop of
+    /// so many requests. A closed loop offers load for as long as replies come.
+    pub(crate) fn finish(&self, planned: Option<Duration>, generator_cpu: Option<f64>) -> Phase {
+        let elapsed = self.phase.elapsed.max(planned.unwrap_or_default());
+        let answered = planned.map_or(elapsed, |planned| self.phase.answered.max(planned));
+        let window = match self.phase.load {
+            Load::Open { .. } => planned.unwrap_or(elapsed),
+            Load::Closed { .. } => answered,
+        };
+        Phase { elapsed, answered, window, generator_cpu, ..self.phase.clone() }
     }
 }
 

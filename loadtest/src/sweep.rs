@@ -74,7 +74,9 @@ pub(crate) async fn run(
 /// The last load of a sweep with goodput of at least 95 % of the offered inputs and p99 within the
 /// objective; `None` if there is no such load.
 pub(crate) fn knee(phases: &[Phase], objective: Duration) -> Option<Knee> {
-    let loads = phases.iter().filter_map(|phase| share(phase.load).map(|share| (share, phase)));
+    // A load without a due request says nothing.
+    let loads = phases.iter().filter(|phase| phase.tally.total() > 0);
+    let loads = loads.filter_map(|phase| share(phase.load).map(|share| (share, phase)));
     let carried: Vec<_> = loads.map(|load| (load, is_carried(load.1, objective))).collect();
     let last = carried.iter().rposition(|(_, carried)| *carried)?;
     let ((share_of_peak, phase), _) = carried[last];
@@ -97,8 +99,7 @@ fn share(load: Load) -> Option<f64> {
 fn is_carried(phase: &Phase, objective: Duration) -> bool {
     let enough = phase.goodput() >= GOOD_SHARE * phase.offered_inputs();
     let fast = phase.latency.quantile_ms(0.99) <= objective.as_secs_f64() * 1000.0;
-    // A load without a due request does not count.
-    enough && fast && phase.tally.total() > 0
+    enough && fast
 }
 
 #[cfg(test)]

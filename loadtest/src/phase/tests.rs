@@ -84,6 +84,29 @@ fn ends_are_counted_by_second_and_extend_the_phase() {
     assert_eq!(phase.seconds[1].tally.get(Class::Limited), 1);
     assert_eq!(phase.window, Duration::from_secs(2));
     assert_eq!(phase.elapsed, Duration::from_millis(2900));
+    assert_eq!(phase.answered, Duration::from_secs(2));
+    assert!((phase.achieved() - 0.5).abs() < 1e-9, "a timeout does not lower the rate of replies");
+}
+
+#[test]
+fn closed_loops_offer_load_for_as_long_as_replies_come() {
+    let check = |last_ms: u64, planned: Option<u64>, expected_ms: u64| {
+        let start = Instant::now();
+        let load = Load::Closed { concurrency: 1 };
+        let mut recorder = Recorder::new(load, 1, RULES, start, start);
+        let times = |from: u64, to: u64| {
+            let [due, done] = [from, to].map(|at| start + Duration::from_millis(at));
+            Times { due, delay: Delay::None, done }
+        };
+        recorder.record(times(last_ms - 10, last_ms), ok(&[Status::Ok]));
+        recorder.record(times(990, 1990), Exchange::failed(Class::Timeout, "t"));
+        let phase = recorder.finish(planned.map(Duration::from_millis), None);
+        let expected = Duration::from_millis(expected_ms);
+        assert_eq!((phase.answered, phase.window), (expected, expected));
+    };
+    check(500, Some(1000), 1000);
+    check(1100, Some(1000), 1100);
+    check(500, None, 1990);
 }
 
 #[test]
