@@ -181,6 +181,26 @@ mod tests {
         assert!(judge_figures(&[]).is_none());
     }
 
+    /// A judge, and a scorer that reads the prompt alone: over all answers they look alike.
+    #[test]
+    fn k2_difficulty_is_no_judgement() {
+        let check = |easy: &[(f64, bool)], hard: &[(f64, bool)]| {
+            let groups = [predictions(easy), predictions(hard)];
+            near(auroc(&groups.concat()), 2.0 / 3.0);
+            for group in &groups {
+                near(within_problems(std::slice::from_ref(group)), 0.5);
+            }
+        };
+        check(
+            &[(0.9, true), (0.8, true), (0.85, false)],
+            &[(0.2, true), (0.3, false), (0.1, false)],
+        );
+        check(
+            &[(0.85, true), (0.85, true), (0.85, false)],
+            &[(0.2, true), (0.2, false), (0.2, false)],
+        );
+    }
+
     #[test]
     fn judge_is_compared_within_problems() {
         let check = |groups: &[&[(f64, bool)]], expected: Option<f64>| {

@@ -8,6 +8,7 @@ use super::steps::{grounded_rewards, implicit_rewards, token_returns};
 use super::{AdvantageKind, ResponseStep, ScoredResponse, Signal, TokenAdvantages};
 use crate::losses::FormulaError;
 use crate::losses::error::Result;
+use crate::losses::process::progress;
 use crate::losses::tests::{GOLDENS, all_near, near};
 
 #[derive(Deserialize)]
@@ -138,6 +139,43 @@ fn outcome_advantages_by_hand() {
         &rewards,
         &[root, -root / 3.0, -root / 3.0, -root / 3.0],
     );
+    let wide = 4.0 / 3.0;
+    check("kind = 'rloo'", &[1.0, 0.0], &[1.0, -1.0]);
+    check("kind = 'rloo'", &[1.0, 1.0, -1.0, -1.0], &[wide, wide, -wide, -wide]);
+    check("kind = 'rloo'", &[1.0, 1.0, 1.0, 0.0], &[-third, -third, -third, -1.0]);
+    // StableReinforce with the unbiased variance: all are kept.
+    let std = (2.1875_f64 / 3.0).sqrt();
+    check(
+        "kind = 'stable_reinforce'\nwhitening = { variance = 'unbiased' }",
+        &[1.0, 2.0, 0.0, 0.5],
+        &[0.125, 1.125, -0.875, -0.375].map(|x| x / std),
+    );
+}
+
+/// 0.70711 of the outcome and 0.86603 of the step.
+#[test]
+fn g1_istar_standardises_all_steps() {
+    let [right, wrong] = [0.03, -0.01].map(|reward| {
+        [0..2, 2..4].map(|tokens| ResponseStep { tokens, signal: Signal::Reward(reward) })
+    });
+    let group = vec![
+        ScoredResponse::new(1.0, 4).with_steps(&right),
+        ScoredResponse::new(0.0, 4).with_steps(&wrong),
+    ];
+    let kind: AdvantageKind = toml::from_str("kind = 'istar'\nepsilon = 0.0").expect("a kind");
+    let got = kind.evaluate(&[group]).expect("good numbers");
+    let both = 0.5_f64.sqrt() + 0.75_f64.sqrt();
+    all_near("right", &got[0][0], &[both; 4]);
+    all_near("wrong", &got[0][1], &[-both; 4]);
+}
+
+#[test]
+fn g2_progress_by_hand() {
+    let contributions = [0.2, 0.5, -0.1];
+    let loss = progress(&contributions, &[0, 3], &[1.0], 1).expect("good numbers");
+    near("loss", loss.value, 0.16);
+    let rewards = grounded_rewards(&contributions, &[true, false, true], 0.5);
+    all_near("rewards", &rewards.expect("good numbers"), &[0.7, 0.5, 0.4]);
 }
 
 #[test]

@@ -140,6 +140,30 @@ fn d_arms_are_drawn_with_their_weights() {
 }
 
 #[test]
+fn i5_dump_and_sec_by_hand() {
+    let near = |found: f64, expected: f64| {
+        assert!((found - expected).abs() < 1e-5, "{found} is not {expected}");
+    };
+    let arm = |size: f64, n: usize| {
+        let mut arm = Arm::new("arm", vec![0], 7);
+        arm.remember(&vec![size; n], 300);
+        arm
+    };
+    let bounds = arms::upper_bounds(&[&arm(0.4, 30), &arm(0.2, 10)]);
+    bounds.into_iter().zip([0.88947, 1.02170]).for_each(|(bound, expected)| near(bound, expected));
+    let check = |config, groups: &[GroupAdvantages<'_>], expected: [f64; 2]| {
+        let mut curriculum = two_kinds(config);
+        curriculum.observe(groups).expect("finite");
+        for ((_, weight), expected) in curriculum.weights().into_iter().zip(expected) {
+            near(weight, expected);
+        }
+    };
+    let both = [observed("easy", &[0.4; 30]), observed("hard", &[0.2; 10])];
+    check(dump(), &both, [0.21044, 0.78956]);
+    check(sec(), &[observed("easy", &[0.5])], [0.51250, 0.48750]);
+}
+
+#[test]
 fn d_pcl_takes_the_nearest() {
     let check = |values: &[f64], count: usize, expected: &[u64]| {
         let candidates: Vec<u64> = (10..10 + values.len() as u64).collect();
@@ -148,6 +172,7 @@ fn d_pcl_takes_the_nearest() {
     };
     check(&[0.1, 0.5, 0.9, 0.45], 2, &[11, 13]);
     check(&[0.4, 0.6, 0.5], 2, &[10, 12]);
+    check(&[0.1, 0.45, 0.8, 0.62, 0.5, 0.0], 3, &[11, 13, 14]);
     check(&[0.4], 3, &[10]);
     check(&[], 3, &[]);
     let config = CurriculumConfig::Pcl { target: 0.5, candidates: 4, value: None };

@@ -101,6 +101,8 @@ mod tests {
         let turns =
             check(4, &[(1, &[70, 71]), (3, &[80])], &[0, 70, 71, 1, 2, 80, 3], &[0, 3, 4, 6]);
         assert_eq!(turns, [(0, 1), (1, 3), (3, 4)]);
+        let turns = check(5, &[(3, &[80, 81])], &[0, 1, 2, 80, 81, 3, 4], &[0, 1, 2, 5, 6]);
+        assert_eq!(turns, [(0, 3), (3, 5)]);
         // A response that ends with a result.
         assert_eq!(check(2, &[(2, &[70])], &[0, 1, 70], &[0, 1]), [(0, 2)]);
         assert_eq!(check(0, &[], &[], &[]), []);

@@ -1,6 +1,6 @@
 //! CRL, as in Critique-Coder (arXiv 2509.22824, the id is unconfirmed): a share of a batch are
-//! critique items. The model criticises a solution and concludes `/conclusion{T}` or
-//! `/conclusion{F}`; the last conclusion counts, and the reward is 1 if it equals the label,
+//! critique items. The model criticises a solution and concludes `\conclusion{T}` or
+//! `\conclusion{F}`; the last conclusion counts, and the reward is 1 if it equals the label,
 //! otherwise 0, also without a conclusion. That reward is the scorer `conclusion` of
 //! [`super::SCORERS`].
 //!
@@ -230,7 +230,7 @@ mod tests {
                 assert_eq!(item.gold.as_deref(), Some(expected));
                 assert_eq!((item.role, &*item.scorer), (ItemRole::Critic, "conclusion"));
                 let text = &item.turns[0].content;
-                assert!(text.contains("/conclusion{T}") && text.contains("> I reason."));
+                assert!(text.contains("\\conclusion{T}") && text.contains("> I reason."));
             }
         }
     }

@@ -190,7 +190,7 @@ marker = '\boxed'
 name = "conclusion"
 kind = "exact"
 extract = "marked"
-marker = "/conclusion"
+marker = '\conclusion'
 
 [[scorer]]
 name = "reply"

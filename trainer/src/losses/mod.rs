@@ -19,12 +19,10 @@
 //! | [`preference`] | Bradley-Terry, Plackett-Luce, contrasts, `MetaRM`, DPO, IPO and their weights |
 //! | [`process`] | step labels: two-class heads, one-output heads, verdict tokens; SPA-RL progress |
 //! | [`value`] | PPO's clipped loss of values |
-//! | [`filter`] | PF-PPO: which of scored responses count |
 
 pub mod aggregate;
 pub mod correction;
 pub mod error;
-pub mod filter;
 pub mod kl;
 pub mod layout;
 pub mod length;

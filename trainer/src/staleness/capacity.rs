@@ -120,6 +120,18 @@ mod tests {
     }
 
     #[test]
+    fn i1_room_by_hand() {
+        let check = |max_staleness, (updates, accepted, running), expected: u64| {
+            let config = CapacityConfig { batch: 8, max_staleness, max_concurrent: 16 };
+            let capacity =
+                Capacity { updates, accepted, running, ..Capacity::new(config).expect("valid") };
+            assert_eq!(capacity.room(), expected);
+        };
+        check(2, (3, 30, 6), 10);
+        check(0, (0, 0, 8), 0);
+    }
+
+    #[test]
     fn c10_areal_capacity() {
         let mut synchronous = capacity(4, 0, 100);
         assert_eq!(synchronous.room(), 4);

@@ -504,3 +504,21 @@ fn container_works_without_namespaces_and_says_so() {
     let below = |error: &JudgeError| error.to_string().contains("namespaces");
     assert!(result.as_ref().is_err_and(below), "{result:?}");
 }
+
+#[test]
+fn g4_pass_rates() {
+    let check = |passed: usize, total: usize, expected: f64| {
+        let result = CodeResult {
+            verdict: CodeVerdict::WrongAnswer,
+            passed,
+            judged: total,
+            total,
+            detail: String::new(),
+            cpu: Duration::ZERO,
+            is_cut: false,
+        };
+        assert!((result.pass_rate() - expected).abs() < 1e-12, "{result:?}");
+    };
+    check(3, 4, 0.75);
+    check(0, 0, 0.0);
+}

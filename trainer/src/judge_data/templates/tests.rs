@@ -47,11 +47,15 @@ fn c1_verdicts_are_boxed_and_exact() {
 #[test]
 fn c3_conclusions() {
     for (response, gold, expected) in [
-        ("It fails. /conclusion{F}", "F", 1.0),
-        ("/conclusion{T} on second thought /conclusion{F}", "F", 1.0),
-        ("/conclusion{T} on second thought /conclusion{F}", "T", 0.0),
-        ("/conclusion{F}", "T", 0.0),
-        ("/conclusion{True}", "T", 0.0),
+        ("It fails. \\conclusion{F}", "F", 1.0),
+        ("\\conclusion{T} on second thought \\conclusion{F}", "F", 1.0),
+        ("\\conclusion{T} on second thought \\conclusion{F}", "T", 0.0),
+        ("\\conclusion{F}", "T", 0.0),
+        ("\\conclusion{T} so \\conclusion{F}", "F", 1.0),
+        ("\\conclusion{T} so \\conclusion{F}", "T", 0.0),
+        ("\\conclusion{True}", "T", 0.0),
+        ("/conclusion{T}", "T", 0.0),
+        ("It holds.", "T", 0.0),
         ("conclusion: T", "T", 0.0),
         ("\\boxed{T}", "T", 0.0),
         ("", "T", 0.0),
@@ -70,7 +74,7 @@ fn built_in_templates_match_their_scorers() {
                 let label = template.label(yes);
                 let reply = match &*template.scorer {
                     "verdict" => format!("\\boxed{{{label}}}"),
-                    "conclusion" => format!("/conclusion{{{label}}}"),
+                    "conclusion" => format!("\\conclusion{{{label}}}"),
                     _ => label.to_string(),
                 };
                 check_score(&template.scorer, &reply, &label, 1.0);

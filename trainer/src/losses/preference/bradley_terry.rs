@@ -32,7 +32,7 @@ pub struct Pairs<'a> {
     /// Scores of the rejected responses.
     pub rejected: &'a [f64],
     /// The target of the difference: a grade difference, or the mean difference among reward models
-    /// ([`Strength::mean`]) as an adaptive margin. 0 without it.
+    /// as an adaptive margin. 0 without it.
     pub margins: Option<&'a [f64]>,
     /// The probability that the label is wrong; 1 flips it. 0 without it.
     pub doubts: Option<&'a [f64]>,
@@ -113,36 +113,4 @@ impl BradleyTerry {
         stats.insert("preference/difference".to_owned(), &difference);
         Loss::of_scores(value, grad, stats)
     }
-}
-
-/// The strength with which several reward models prefer the chosen response of a pair: Secrets of
-/// RLHF Part II (2401.06080). The lowest, negative strengths call for a flipped label (a doubt of
-/// 1), those near 0 for soft labels, the highest for soft labels and a margin.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Strength {
-    /// The mean difference of scores.
-    pub mean: f64,
-    /// Its standard deviation over the models.
-    pub std: f64,
-}
-
-/// The preference strength of a pair, from the difference of scores under each model.
-///
-/// # Errors
-/// No model, one model where the variance is unbiased, or a number that is not finite.
-pub fn strength(differences: &[f64], variance: Variance) -> Result<Strength> {
-    finite("difference", differences)?;
-    let n = differences.len();
-    let (least, divisor) = match variance {
-        Variance::Population => (1, n),
-        Variance::Unbiased => (2, n.saturating_sub(1)),
-    };
-    if n < least {
-        return Err(FormulaError::Length { what: "differences", given: n, expected: least });
-    }
-    let mean = differences.iter().sum::<f64>() / n as f64;
-    let squares: f64 = differences.iter().map(|value| (value - mean).powi(2)).sum();
-    let std = (squares / divisor as f64).sqrt();
-    finite("preference strength", &[mean, std])?;
-    Ok(Strength { mean, std })
 }

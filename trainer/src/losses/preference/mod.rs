@@ -8,7 +8,7 @@ pub mod direct;
 pub mod plackett_luce;
 pub mod weights;
 
-pub use bradley_terry::{BradleyTerry, Pairs, Strength, strength};
+pub use bradley_terry::{BradleyTerry, Pairs};
 pub use contrastive::Contrastive;
 pub use difference::score_difference;
 pub use direct::{DirectPreference, PreferredResponses};

@@ -6,14 +6,13 @@ use super::gradients::batches;
 use super::{Batch, LIMITS, objective};
 use crate::losses::aggregate::{Denominators, Streams};
 use crate::losses::correction::M2po;
-use crate::losses::filter::ResponseFilter;
 use crate::losses::kl::{Estimator, Kl, penalties};
 use crate::losses::layout::{Layout, Stream};
 use crate::losses::policy::{credit, token_reward_loss};
 use crate::losses::preference::weights::{confidence, wpo};
 use crate::losses::preference::{
     BradleyTerry, Contrastive, DirectPreference, Pairs, PreferredResponses, plackett_luce,
-    score_difference, strength,
+    score_difference,
 };
 use crate::losses::process::{binary, progress, two_class};
 use crate::losses::{FormulaError, Loss, Objective};
@@ -220,9 +219,6 @@ fn unknown_and_missing_keys_are_refused() {
     ] {
         assert!(toml::from_str::<Objective>(text).is_err(), "{text}");
     }
-    for text in ["kind = 'best_of_n'\nbest = 0.4", "kind = 'best'", "kind = 'reweight'\nbest = 1"] {
-        assert!(toml::from_str::<ResponseFilter>(text).is_err(), "{text}");
-    }
     for text in ["kind = 'dpo'\nflips = 0.1", "kind = 'robust'", "kind = 'ipo'\nsmoothing = 0.1"] {
         assert!(toml::from_str::<DirectPreference>(text).is_err(), "{text}");
     }
@@ -262,12 +258,10 @@ fn non_finite_scores_are_refused() {
         assert!(progress(&good, &[0, 2], &[bad], 1).is_err());
         assert!(credit(&list, &[0, 2]).is_err());
         assert!(token_reward_loss(&list, &[0, 2], &[true], 1).is_err());
-        assert!(strength(&list, rubrics::combine::Variance::Population).is_err());
         assert!(wpo(&list, &good).is_err());
         assert!(confidence(bad).is_err());
         let kl = Kl { weight: 1.0, estimator: Estimator::K3 };
         assert!(penalties(&kl, &list, &good).is_err());
-        assert!(ResponseFilter::BestOfN {}.weights(&list).is_err());
     }
 }
 
@@ -294,8 +288,6 @@ fn counts_that_do_not_fit_are_refused() {
     assert!(progress(&two, &[0, 2], &[1.0, 1.0], 2).is_err());
     assert!(token_reward_loss(&two, &[0, 2, 2], &[true, true], 2).is_err());
     assert!(token_reward_loss(&two, &[0, 1, 2], &[true, true], 1).is_err());
-    assert!(strength(&[], rubrics::combine::Variance::Population).is_err());
-    assert!(strength(&[1.0], rubrics::combine::Variance::Unbiased).is_err());
     let mask = [true, false];
     for cu_seqlens in [[0, 1, 2].as_slice(), &[0, 2]] {
         let responses = PreferredResponses {

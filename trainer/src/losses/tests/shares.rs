@@ -155,3 +155,15 @@ fn invalid_limits_and_shares_are_refused() {
         check(Streams::default(), limits);
     }
 }
+
+/// Two observed tokens between sampled ones.
+#[test]
+fn i2_observations_are_in_no_mean() {
+    let (cu_seqlens, mask) = ([0, 7], [true, true, true, false, false, true, true]);
+    let layout = Layout::new(&cu_seqlens, &mask);
+    let denominators =
+        Denominators::of(&layout, &Streams::default(), LIMITS).expect("a good layout");
+    let weights = denominators.weights(Aggregation::TokenMean, &layout).expect("a good layout");
+    let losses = [1.0, 1.0, 1.0, 9.0, 9.0, 2.0, 2.0];
+    near("mean", weights.iter().zip(losses).map(|(weight, loss)| weight * loss).sum(), 1.4);
+}

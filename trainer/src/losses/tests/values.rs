@@ -338,3 +338,20 @@ fn g1_istar_rewards_and_pairs() {
     };
     assert!((loss(0.5) - 0.67335).abs() < 5e-6 && (loss(1.0) - 0.65395).abs() < 5e-6);
 }
+
+/// On policy and at equal lengths, the loss is the negative mean advantage.
+#[test]
+fn f2_loss_of_w_reinforce_on_policy() {
+    let group = [1.0, 0.0, 0.0, 1.0].map(|reward| ScoredResponse::new(reward, 1));
+    let kind: AdvantageKind = toml::from_str("kind = 'w_reinforce'").expect("a good kind");
+    let advantages = kind.evaluate(&[group.to_vec()]).expect("good rewards").concat().concat();
+    let batch = Batch {
+        cu_seqlens: vec![0, 1, 2, 3, 4],
+        mask: vec![true; 4],
+        logp: vec![-1.0; 4],
+        old_logprobs: vec![-1.0; 4],
+        advantages,
+        ..Batch::default()
+    };
+    near("loss", batch.loss(&objective("policy = { kind = 'ppo' }")).value, 0.45);
+}
