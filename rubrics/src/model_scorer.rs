@@ -137,12 +137,12 @@ impl ModelScorer {
     /// The minimum score for a response with less than `min_content`; `None` if it has enough.
     /// Models have been found to praise an empty page, so they are not called for one.
     fn too_little_content(&self, sample: &Sample<'_>) -> Option<Outcome> {
-        let score = self.kind.min_score()?;
         let content = sample.response.chars().filter(|c| !c.is_whitespace());
         let found = content.take(self.common.min_content).count();
         if found >= self.common.min_content {
             return None;
         }
+        let score = self.kind.min_score(sample)?;
         let detail = format!(
             "the response has {found} characters that are no white space; min_content is {}",
             self.common.min_content

@@ -116,12 +116,15 @@ impl Pipeline {
     }
 
     /// The failure of a part that ends the pipeline; `None` if there is none. In a cascade an
-    /// abstention moves on to the next part.
+    /// abstention moves on to the next part. A transient failure always ends it: with a part left out
+    /// or counted as 0, the score would depend on the machine's load.
     fn fatal(&self, outcomes: &[Option<Outcome>]) -> Option<Failure> {
         let fatal = |(part, outcome): (&PartSpec, &Option<Outcome>)| {
             let failure = part.value(outcome.as_ref()?).err()?;
             let hands_on = self.combine == Combine::Cascade && failure.kind == FailureKind::Abstain;
-            let ends = part.on_error == OnError::Fail && !hands_on;
+            // That of a model that calls tools without end is not the machine's.
+            let transient = !failure.kind.is_lasting() && failure.reason.code != "turn_limit";
+            let ends = transient || (part.on_error == OnError::Fail && !hands_on);
             ends.then(|| part_failure(part, &failure))
         };
         self.parts.iter().zip(outcomes).find_map(fatal)

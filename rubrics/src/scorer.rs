@@ -111,7 +111,7 @@ impl Scorer {
             name,
             kind: "pipeline",
             description: "makes one number from the scores of other scorers",
-            digest: digest("pipeline", 1, &(&pipeline, digests(&parts))),
+            digest: digest("pipeline", 2, &(&pipeline, digests(&parts))),
             models: model_names(&parts, &[]),
             is_cheap: false,
             is_async: parts.iter().any(|part| part.is_async),
@@ -140,7 +140,7 @@ impl Scorer {
             models: model_names(&parts, &kind.models()),
             is_cheap: false,
             is_async: true,
-            input_fields: kind.input_fields(),
+            input_fields: united(kind.input_fields(), &parts),
             parts,
             method: ScorerMethod::Model(scorer),
         }
@@ -308,6 +308,12 @@ impl Scorer {
         let detail = format!("scorer '{}' ({}) does not read '{field}'", self.name, self.kind);
         Err(Failure::refused("field_not_read", detail))
     }
+}
+
+/// The fields that a scorer or its parts use; a part sees no rubric.
+fn united(own: InputFields, parts: &[Arc<Scorer>]) -> InputFields {
+    let all = parts.iter().fold(own, |fields, part| fields.or(part.input_fields));
+    InputFields { rubric: own.rubric, ..all }
 }
 
 fn digests(scorers: &[Arc<Scorer>]) -> Vec<String> {

@@ -24,36 +24,3 @@ pub fn r1_reward(format: f64, accuracy: f64, consistency: f64) -> Result<f64, Co
     }
     result(0.5 * format + accuracy * (1.0 + 0.5 * consistency))
 }
-
-/// The response of a pair that such a reward model prefers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice {
-    /// `1`.
-    First,
-    /// `2`.
-    Second,
-}
-
-/// Returns the text between the answer tags of a well-formed output; `None` if the format is
-/// broken.
-///
-/// It accepts what the authors' expression `^<think>.*?</think><answer>.*?</answer>$`, in which a
-/// dot is any character, accepts in Python, a line feed after the end included, in one pass and
-/// without backtracking: the output begins and ends with the outer tags, and the inner pair stands
-/// somewhere between them.
-pub fn answer_text(output: &str) -> Option<&str> {
-    let output = output.strip_suffix('\n').unwrap_or(output);
-    let inner = output.strip_prefix("<think>")?.strip_suffix("</answer>")?;
-    let (_, answer) = inner.split_once("</think><answer>")?;
-    Some(answer)
-}
-
-/// Returns the choice of a well-formed output: exactly `1` or `2`, apart from white space around
-/// it.
-pub fn choice(output: &str) -> Option<Choice> {
-    match answer_text(output)?.trim() {
-        "1" => Some(Choice::First),
-        "2" => Some(Choice::Second),
-        _ => None,
-    }
-}

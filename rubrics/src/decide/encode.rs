@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use super::error::DecideError;
 use super::prompt;
 use super::question::DecisionInput;
+use crate::prompt::leaves_reasoning_open;
 
 /// The date in every prompt: an answer must not change with the calendar.
 const TODAY: LocalTime = LocalTime { year: 2026, month: 1, day: 1, hour: 0, minute: 0, second: 0 };
@@ -22,8 +23,6 @@ const TODAY: LocalTime = LocalTime { year: 2026, month: 1, day: 1, hour: 0, minu
 pub const REASONING_SWITCHES: [&str; 2] = ["enable_thinking", "thinking"];
 /// The target of log lines that have whole prompts, at the level `trace`.
 pub(crate) const PROMPTS: &str = "prompts";
-/// Marks around reasoning.
-const REASONING: (&str, &str) = ("<think>", "</think>");
 /// Text between prompt and label; the first variant that fits all labels of a question is used.
 const VARIANTS: [&str; 2] = ["", " "];
 
@@ -246,8 +245,7 @@ impl<'a> Encoder<'a> {
 
 /// Refuses a template that leaves a reasoning block open: the answer would be reasoning.
 fn refuse_open_reasoning(suffix: &str) -> Result<(), DecideError> {
-    let (open, close) = REASONING;
-    if suffix.rfind(open) > suffix.rfind(close) {
+    if leaves_reasoning_open(suffix) {
         let what = "its chat template leaves a reasoning block open where the answer would begin";
         return Err(DecideError::Unsupported(what.to_owned()));
     }

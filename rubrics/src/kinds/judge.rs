@@ -71,6 +71,10 @@ pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<d
     let wording = read_wording(section, name, slots);
     let min_label_mass = read_share(section, "min_label_mass").unwrap_or(0.5);
     let writing = WritingOptions::read(section, WritingOptions::greedy(MAX_TOKENS));
+    if writing.reasoning {
+        let message = "a judgement is JSON from its first token; `rationale = \"before\"` has it reason there";
+        section.problem("reasoning", message);
+    }
     let mut prompt_options = JudgePrompt {
         demonstrations: Vec::new(),
         thinking: Thinking::read(section),
@@ -162,6 +166,10 @@ impl ScorerKind for JudgeKind {
         NAME
     }
 
+    fn revision(&self) -> u32 {
+        2
+    }
+
     fn description(&self) -> &'static str {
         match self.prompt_options.form.mode {
             Mode::Grade => "grades a response by a rubric",
@@ -185,7 +193,7 @@ impl ScorerKind for JudgeKind {
         }
     }
 
-    fn min_score(&self) -> Option<f64> {
+    fn min_score(&self, _: &Sample<'_>) -> Option<f64> {
         (!self.is_pairwise()).then_some(0.0)
     }
 

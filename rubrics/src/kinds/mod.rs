@@ -114,7 +114,7 @@ pub(crate) trait ScorerKind: Send + Sync {
     }
 
     /// Score of an empty response; `None` if empty responses are evaluated like any other.
-    fn min_score(&self) -> Option<f64> {
+    fn min_score(&self, _: &Sample<'_>) -> Option<f64> {
         None
     }
 

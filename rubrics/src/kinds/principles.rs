@@ -39,6 +39,9 @@ pub(crate) const NAME: &str = "principles";
 
 /// The role that models which were trained for principles read them in.
 pub const ROLE: &str = "principle";
+/// Maximum weight of a principle: sums of weights stay finite.
+const MAX_WEIGHT: f64 = 1e9;
+
 const SLOTS: Slots<'static> = Slots { needed: &["conversation", "principle"], optional: &[] };
 
 /// The options.
@@ -121,8 +124,8 @@ fn read_principles(section: &Section<'_, '_>) -> Vec<Principle> {
     for table in section.sections("principle") {
         let text = table.required_text("text").unwrap_or_default();
         let weight = table.number("weight").unwrap_or(1.0);
-        if weight <= 0.0 {
-            table.problem("weight", "must be more than 0");
+        if weight <= 0.0 || weight > MAX_WEIGHT {
+            table.problem("weight", format!("must be more than 0 and at most {MAX_WEIGHT:e}"));
         }
         let mut principle = Principle::of(&text, weight);
         if let Some(name) = table.text("name") {
@@ -158,7 +161,7 @@ impl ScorerKind for PrinciplesKind {
         InputFields { principles: true, ..InputFields::default() }
     }
 
-    fn min_score(&self) -> Option<f64> {
+    fn min_score(&self, _: &Sample<'_>) -> Option<f64> {
         Some(0.0)
     }
 

@@ -93,7 +93,7 @@ impl ScorerKind for ValidateKind {
         true
     }
 
-    fn min_score(&self) -> Option<f64> {
+    fn min_score(&self, _: &Sample<'_>) -> Option<f64> {
         Some(0.0)
     }
 

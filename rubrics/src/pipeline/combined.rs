@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use verifiers::{Certainty, Reason};
 
-use super::spec::{Combine, PartSpec, Pipeline, Role, no_combination};
+use super::spec::{Combine, OnError, PartSpec, Pipeline, Role, no_combination};
 use crate::combine::product::r1_reward;
 use crate::combine::{CombineError, ensemble};
 use crate::outcome::{Failure, FailureKind, Outcome, Score};
@@ -13,7 +13,7 @@ impl Pipeline {
     /// The combined value, if no failed part ends the pipeline.
     pub(super) fn combined(&self, outcomes: &[Option<Outcome>]) -> Outcome {
         match self.combine {
-            Combine::Cascade => cascade(outcomes),
+            Combine::Cascade => cascade(&self.parts, outcomes),
             Combine::Min => self.smallest(outcomes),
             Combine::WeightedSum => self.weighted(outcomes, "weighted_sum"),
             Combine::Gate | Combine::GRa => {
@@ -104,15 +104,21 @@ impl Pipeline {
     }
 }
 
-/// Returns the first decision; without one, the last 0 by rule.
-fn cascade(outcomes: &[Option<Outcome>]) -> Outcome {
+/// Returns the first decision; without one, the last 0 by rule, and then the 0 of a part that counts as 0
+/// where it fails.
+fn cascade(parts: &[PartSpec], outcomes: &[Option<Outcome>]) -> Outcome {
     let answered = outcomes.iter().flatten().rev().find(|outcome| outcome.is_ok());
     let decided = outcomes.iter().flatten().find(|outcome| decides(Some(outcome)));
+    let floored = parts
+        .iter()
+        .zip(outcomes)
+        .any(|(part, outcome)| part.on_error == OnError::Floor && matches!(outcome, Some(Err(_))));
     match decided.or(answered) {
         Some(Ok(scored)) => Ok(scored.clone()),
+        _ if floored => combined_score(0.0, "floor"),
         _ => Err(Failure::new(
             FailureKind::Abstain,
-            Reason::with("no_part_decided", "every part of the cascade abstained"),
+            Reason::with("no_part_decided", "no part of the cascade has a score"),
         )),
     }
 }

@@ -166,7 +166,10 @@ fn cascades_stop_at_the_first_decision() {
     cascade(&["1 - fail 0?", "1 - fail abstain"], 2, Ok(0.0));
     cascade(&["1 - fail abstain", "1 - fail abstain"], 2, Err(FailureKind::Abstain));
     cascade(&["1 - fail timeout", "1 - fail 1"], 1, Err(FailureKind::Timeout));
-    cascade(&["1 - skip timeout", "1 - fail 1"], 2, Ok(1.0));
+    cascade(&["1 - skip timeout", "1 - fail 1"], 1, Err(FailureKind::Timeout));
+    cascade(&["1 - fail 0?", "1 - skip timeout"], 2, Err(FailureKind::Timeout));
+    cascade(&["1 - fail abstain", "1 - floor bad"], 2, Ok(0.0));
+    cascade(&["1 - floor bad", "1 - fail 1"], 2, Ok(1.0));
 }
 
 #[test]
@@ -178,6 +181,11 @@ fn means_and_products() {
     mean(&["1 - fail 1", "1 - floor bad"], 2, Ok(0.5));
     mean(&["1 - fail timeout", "1 - fail 1"], 1, Err(FailureKind::Timeout));
     mean(&["1 - skip bad"], 1, Err(FailureKind::Abstain));
+    for on_error in ["skip", "floor"] {
+        let late = format!("1 - {on_error} timeout");
+        mean(&["1 - fail 1", &late], 2, Err(FailureKind::Timeout));
+        mean(&[&late], 1, Err(FailureKind::Timeout));
+    }
     let product =
         |lines: &[&str], evaluated, expected| check(Combine::Product, lines, evaluated, expected);
     product(&["1 - fail 0.5", "1 - fail 0.25"], 2, Ok(0.125));

@@ -199,6 +199,11 @@ impl SlotForm {
     }
 }
 
+/// Whether a rendered prompt ends inside a reasoning block, so that an answer would be reasoning.
+pub(crate) fn leaves_reasoning_open(prompt: &str) -> bool {
+    prompt.rfind("<think>") > prompt.rfind("</think>")
+}
+
 fn pieces(content: &str) -> Result<Vec<PromptSegment>, String> {
     let mut pieces = Vec::new();
     let mut rest = content;

@@ -1,6 +1,7 @@
 //! Scorers from `[[scorer]]` sections, by kind; pipelines are in [`super::pipelines`].
 
 use std::path::Path;
+use std::sync::Arc;
 
 use verifiers::Fuel;
 
@@ -110,7 +111,14 @@ fn model_scorer(
         section.problem("calibration", message);
     }
     let part = |name: &str| scope.scorers.get(name).expect("a kind names known scorers").clone();
-    let parts = kind.scorers().into_iter().map(part).collect();
+    let parts: Vec<Arc<Scorer>> = kind.scorers().into_iter().map(part).collect();
+    for part in parts.iter().filter(|part| part.is_pairwise()) {
+        let name = part.name();
+        let message = format!(
+            "the scorer '{name}' compares the responses of a group; here it would judge one"
+        );
+        section.problem("kind", message);
+    }
     Some(Scorer::model(name, kind, common, parts))
 }
 

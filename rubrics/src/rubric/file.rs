@@ -32,6 +32,9 @@ static DEFENCE: LazyLock<Vec<RubricItem>> = LazyLock::new(|| {
 /// Most pairs that add something.
 const MAX_INTERACTIONS: usize = 1000;
 
+/// Faults of a rubric above which unknown ids get no suggestion.
+const MAX_HINTS: usize = 16;
+
 /// Parses a rubric file: TOML, or JSON if its name ends with `.json`. A JSON file may be just the
 /// list of items. `scorers` are the names of the scorers that items may use.
 ///
@@ -288,9 +291,9 @@ fn read_pair(pair: &Table<'_>, items: &[(usize, RubricItem)]) -> Option<(usize, 
         let found = items.iter().find(|(_, item)| item.id == id);
         if found.is_none() {
             let ids = items.iter().map(|(_, item)| item.id.as_str());
-            let hint = nearest(id, ids)
-                .map(|near| format!("; did you mean '{near}'?"))
-                .unwrap_or_default();
+            // A search for each of many faults would take long, and only some of them are listed.
+            let near = (pair.n_faults() < MAX_HINTS).then(|| nearest(id, ids)).flatten();
+            let hint = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
             pair.fault("items", format!("no item is called '{id}'{hint}"));
         }
         found.map(|(index, _)| *index)

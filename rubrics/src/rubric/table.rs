@@ -39,6 +39,11 @@ impl<'v> Table<'v> {
         Some(Self { map, at, faults, known_keys: RefCell::default() })
     }
 
+    /// The number of faults so far, of the whole rubric.
+    pub(super) fn n_faults(&self) -> usize {
+        self.faults.borrow().len()
+    }
+
     /// Whether `key` is present.
     pub(super) fn has(&self, key: &'static str) -> bool {
         self.get(key).is_some()

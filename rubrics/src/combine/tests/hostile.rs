@@ -7,7 +7,7 @@ use crate::combine::ensemble::{Standard, mean, uncertainty_weighted};
 use crate::combine::gate::gated;
 use crate::combine::group::{Normalisation, SPARK, advantages, pass_rate};
 use crate::combine::preference::preference;
-use crate::combine::product::{answer_text, r1_reward};
+use crate::combine::product::r1_reward;
 use crate::combine::renorm::{OutcomeAt, renorm};
 use crate::combine::selection::{best, weighted_vote};
 use crate::combine::shaping::{Ending, Shaping, shape};
@@ -169,7 +169,7 @@ fn overflow_is_an_error() {
 }
 
 #[test]
-fn ten_thousand_steps_and_long_outputs_are_linear() {
+fn ten_thousand_steps_are_combined() {
     let scores = vec![0.5; 10_000];
     for how in AGGREGATIONS {
         aggregate(&scores, how).expect("finite");
@@ -177,7 +177,4 @@ fn ten_thousand_steps_and_long_outputs_are_linear() {
     for how in SHAPINGS {
         shape(&scores, how).expect("finite");
     }
-    // What makes a backtracking matcher quadratic.
-    let output = "<think>".repeat(50_000) + &"</think><answer".repeat(50_000) + "</answer>";
-    assert_eq!(answer_text(&output), None);
 }

@@ -7,7 +7,7 @@ use crate::combine::ensemble::{self, Standard};
 use crate::combine::gate::gated;
 use crate::combine::group::{self, Normalisation};
 use crate::combine::preference::preference;
-use crate::combine::product::{self, Choice, r1_reward};
+use crate::combine::product::r1_reward;
 use crate::combine::renorm::{OutcomeAt, renorm};
 use crate::combine::selection::{best, weighted_vote};
 use crate::combine::shaping::{Ending, Shaping, shape};
@@ -140,6 +140,7 @@ fn a8_both_orders() {
     check(0.0, 0.0, 0.5, -1.0, false);
     check(0.5, 0.5, 0.5, 0.0, true);
     check(0.5, 0.4, 0.55, -0.1, false);
+    check(0.7, 0.4, 0.65, 0.1, true);
 }
 
 #[test]
@@ -239,30 +240,20 @@ fn b5_r1_reward() {
     check(1.0, 0.0, 1.0, 0.5);
     check(0.0, 0.0, 0.0, 0.0);
     check(0.0, 1.0, 1.0, 1.5);
+    check(0.0, 1.0, 0.0, 1.0);
+    check(0.0, 1.0, -1.0, 0.5);
 }
 
+/// Scores become relative to their group.
 #[test]
-fn b5_r1_format() {
-    let check = |output: &str, text: Option<&str>, choice| {
-        assert_eq!(product::answer_text(output), text, "{output:?}");
-        assert_eq!(product::choice(output), choice, "{output:?}");
+fn k2_centred_and_divided() {
+    let check = |scores: &[f64], how, expected: &[f64]| {
+        all_near(group::advantages(scores, how), expected);
     };
-    let first = Some(Choice::First);
-    check("<think>a\nb</think><answer>1</answer>", Some("1"), first);
-    check("<think></think><answer> 2 </answer>\n", Some(" 2 "), Some(Choice::Second));
-    check("<think></think><answer></answer>", Some(""), None);
-    check("<think>x</think><answer>3</answer>", Some("3"), None);
-    check("<think>x</think> <answer>1</answer>", None, None);
-    check(" <think>x</think><answer>1</answer>", None, None);
-    check("<think>x</think><answer>1</answer>.", None, None);
-    check("<think>x</think><answer>1</answer>\n\n", None, None);
-    check("<think>x</answer>", None, None);
-    check("<think></think><answer>", None, None);
-    check("", None, None);
-    // The first inner pair begins the answer, so that a copied marker cannot choose.
-    check(
-        "<think>x</think><answer>2</answer></think><answer>1</answer>",
-        Some("2</answer></think><answer>1"),
-        None,
-    );
+    let centred = [-0.1, 0.2, 0.1, -0.2];
+    check(&[0.2, 0.5, 0.4, 0.1], Normalisation::Mean, &centred);
+    check(&[0.57, 0.87, 0.77, 0.47], Normalisation::Mean, &centred);
+    let root = 1.5_f64.sqrt();
+    let grpo = Normalisation::Grpo { variance: Unbiased, epsilon: 0.0 };
+    check(&[0.501, 0.5, 0.499, 0.5], grpo, &[root, 0.0, -root, 0.0]);
 }

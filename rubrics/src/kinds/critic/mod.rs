@@ -131,7 +131,7 @@ impl ScorerKind for Critic {
         matches!(self.mode, Mode::Rerank(_))
     }
 
-    fn min_score(&self) -> Option<f64> {
+    fn min_score(&self, _: &Sample<'_>) -> Option<f64> {
         match self.mode {
             Mode::Capo(_) | Mode::Retrospective(_) => Some(0.0),
             // A thought is judged beside an outcome, which alone scores an empty response; and what

@@ -68,10 +68,13 @@ impl Rerank {
         let answers: Vec<Option<String>> = samples.iter().map(final_answer).collect();
         let judged = samples.into_iter().map(|sample| self.member(model, sample, client));
         let judged = join_all(judged).await;
-        let chosen = self.choose(&judged, &answers);
+        let first = group::first_failure(judged.iter());
+        let chosen = match &first {
+            // A choice among those that met no full queue would depend on the machine's load.
+            Some(failure) if !failure.kind.is_lasting() => Err(failure.clone()),
+            Some(_) | None => self.choose(&judged, &answers),
+        };
         let trace = group::trace(&judged);
-        let first = judged.iter().find_map(|outcome| outcome.as_ref().err());
-        let first = first.map(|failure| (failure.kind, failure.reason.clone()));
         let score = |index: usize| judged[index].as_ref().map_or(0.0, |scored| scored.score);
         let chosen = chosen.map(|chosen| chosen.map(|index| (index, score(index))));
         let evidence =
@@ -86,9 +89,7 @@ impl Rerank {
                     Reason::with(self.code(), format!("responses[{index}] is chosen")),
                 )
             }),
-            (Ok(None), Some((kind, reason))) => {
-                Err(Failure::new(kind, reason).with_evidence(evidence))
-            }
+            (Ok(None), Some(failure)) => Err(failure.with_evidence(evidence)),
             (Ok(None), None) => {
                 let detail = "no response marks an answer, so that there is nothing to vote on";
                 let reason = Reason::with("no_answers", detail);

@@ -85,6 +85,11 @@ impl Retrospective {
         outcome: Option<Outcome>,
         evidence: Evidence,
     ) -> Outcome {
+        if let Some(Err(failure)) = &outcome
+            && !failure.kind.is_lasting()
+        {
+            return Err(Failure::new(failure.kind, failure.reason.clone()).with_evidence(evidence));
+        }
         let score = share_right(&judged.steps).map_err(uncombined)?;
         let overall = if judged.overall { "right" } else { "wrong" };
         let said = self.outcome.as_ref().zip(outcome.as_ref());

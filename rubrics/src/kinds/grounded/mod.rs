@@ -117,7 +117,7 @@ impl ScorerKind for Grounded {
         InputFields { context: true, ..InputFields::default() }
     }
 
-    fn min_score(&self) -> Option<f64> {
+    fn min_score(&self, _: &Sample<'_>) -> Option<f64> {
         Some(0.0)
     }
 

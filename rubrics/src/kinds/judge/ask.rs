@@ -18,6 +18,7 @@ use crate::kinds::options::{Thinking, Wording, WritingOptions};
 use crate::labels::{LabelRead, Labels, Spelling};
 use crate::models::{Chat, Prompted, Served, wording_digest};
 use crate::outcome::{Evidence, Failure, FailureKind, Trace};
+use crate::prompt::leaves_reasoning_open;
 
 /// Prompt and sampling options of a judge.
 #[derive(Debug, Clone, Serialize)]
@@ -106,6 +107,11 @@ impl JudgePrompt {
         label_verdict: bool,
     ) -> Result<(), Failure> {
         let question = self.question(served, slots, count)?;
+        if leaves_reasoning_open(question.prompted.text.as_str()) {
+            let detail =
+                "its chat template leaves a reasoning block open where the judgement would begin";
+            return Err(Failure::refused("reasoning_open", detail));
+        }
         if label_verdict {
             self.verdict(served, &question.prompted, Some("because"))?;
         }

@@ -45,8 +45,7 @@ pub(super) async fn judge_list(
     let responses: Vec<&str> = shown.iter().map(|text| &**text).collect();
     let conversation = shared_conversation(samples)?;
     let seed = caller.client.options().seed;
-    let orders: Vec<Vec<usize>> =
-        (0..orders).map(|n| order(seed, n, &conversation, &responses)).collect();
+    let orders = balanced(orders, |n| order(seed, n, &conversation, &responses));
     let questions = orders.iter().map(|order| {
         let shown: Vec<&str> = order.iter().map(|at| responses[*at]).collect();
         (slots(&form, &conversation, &shown), shown.len())
@@ -88,6 +87,19 @@ fn means(
     Ok(means)
 }
 
+/// `count` orders, every other one the reverse of the one before it: where their number is even, each
+/// response has the same mean place.
+fn balanced(count: u64, order: impl Fn(u64) -> Vec<usize>) -> Vec<Vec<usize>> {
+    let one = |n: u64| {
+        let mut order = order(n / 2);
+        if n % 2 == 1 {
+            order.reverse();
+        }
+        order
+    };
+    (0..count).map(one).collect()
+}
+
 /// Returns a random order determined by the seed and the judged texts: Fisher and Yates with the
 /// numbers of a hash.
 fn order(seed: u64, n: u64, conversation: &[Message], responses: &[&str]) -> Vec<usize> {
@@ -117,6 +129,18 @@ fn score_of(grade: f64, form: &JudgementForm) -> Score {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_other_order_is_reversed() {
+        for responses in [&["a", "b"][..], &["a", "b", "c"]] {
+            let orders = balanced(4, |n| order(5, n, &[], responses));
+            for pair in orders.chunks(2) {
+                let reversed: Vec<usize> = pair[0].iter().rev().copied().collect();
+                assert_eq!(pair[1], reversed);
+            }
+        }
+        assert_eq!(balanced(1, |_| vec![1, 0]), [[1, 0]]);
+    }
 
     #[test]
     fn e3_orders_are_random_and_determined_by_the_input() {

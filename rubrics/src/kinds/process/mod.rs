@@ -90,7 +90,7 @@ impl ScorerKind for ProcessKind {
         InputFields { steps: true, ..InputFields::default() }
     }
 
-    fn min_score(&self) -> Option<f64> {
+    fn min_score(&self, _: &Sample<'_>) -> Option<f64> {
         match self.options.aggregate {
             Aggregate::Of(Aggregation::SumOfLogits) => None,
             Aggregate::Of(

@@ -155,10 +155,10 @@ impl RubricKind {
             prompt: sample.input.prompt.clone(),
             responses: Responses::One(sample.passage.clone()),
             reference: verification.reference.clone().or_else(|| sample.input.reference.clone()),
-            steps: None,
-            principles: None,
+            steps: sample.input.steps.clone(),
+            principles: sample.input.principles.clone(),
             rubric: None,
-            context: None,
+            context: sample.input.context.clone(),
         });
         let own = Sample { input: &input, ..sample };
         let judged = context.scorers.evaluate(&verification.scorer, own).await?;

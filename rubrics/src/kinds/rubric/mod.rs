@@ -52,10 +52,14 @@ impl ScorerKind for RubricKind {
         InputFields { rubric: self.inline, ..InputFields::default() }
     }
 
-    /// The least of the configured rubric; where inputs bring theirs, 0.
-    fn min_score(&self) -> Option<f64> {
-        let configured = self.rubric.as_ref().and_then(Rubric::least);
-        Some(configured.unwrap_or(0.0))
+    /// The least of the rubric that is applied; one that is missing or cannot be read is refused by the
+    /// evaluation.
+    fn min_score(&self, sample: &Sample<'_>) -> Option<f64> {
+        let Some(given) = &sample.input.rubric else {
+            return self.rubric.as_ref()?.least();
+        };
+        let given = Value::Object(given.clone());
+        evaluate::read_inline(&given, &self.verifiers).ok()?.least()
     }
 
     fn check(&self, models: &dyn Models) -> Result<(), String> {

@@ -163,6 +163,10 @@ impl ScorerKind for Verifying {
         NAME
     }
 
+    fn revision(&self) -> u32 {
+        2
+    }
+
     fn description(&self) -> &'static str {
         "lets a model with tools decide whether an answer agrees with the reference"
     }
@@ -175,7 +179,7 @@ impl ScorerKind for Verifying {
         vec![&self.model]
     }
 
-    fn min_score(&self) -> Option<f64> {
+    fn min_score(&self, _: &Sample<'_>) -> Option<f64> {
         Some(0.0)
     }
 
@@ -239,7 +243,8 @@ impl Verifying {
     fn turns(&self, sample: &Sample<'_>) -> Result<Vec<Message>, Failure> {
         let reference = prompting::reference_text(sample.input)?;
         let question = prompting::question(sample)?;
-        let candidate = tail(prompting::after_thinking(sample.response), self.candidate_chars);
+        let visible = verifiers::extract::visible_response(sample.response);
+        let candidate = tail(visible.as_ref().map_or("", |found| found.text), self.candidate_chars);
         if candidate.trim().is_empty() {
             let detail = "the response says nothing after its thinking";
             return Err(Failure::refused("no_candidate", detail));

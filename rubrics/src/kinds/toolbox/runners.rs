@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 use verifiers::sql::{self, SqlFolder, SqlLimits, SqlPlace, SqlTableError};
 
@@ -53,10 +53,19 @@ struct PythonRunner {
 #[derive(Clone, Serialize)]
 struct SqlRunner {
     limits: SqlLimits,
-    #[serde(skip)]
+    #[serde(
+        rename = "databases",
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "path_of"
+    )]
     folder: Option<SqlFolder>,
     #[serde(skip)]
     queries: Arc<Queries>,
+}
+
+/// A folder of databases by its path, as the kind `sql` has it in its digest.
+fn path_of<S: Serializer>(folder: &Option<SqlFolder>, serializer: S) -> Result<S::Ok, S::Error> {
+    folder.as_ref().map(|folder| folder.path.to_string_lossy()).serialize(serializer)
 }
 
 impl Runners {

@@ -46,6 +46,7 @@ fn a12_ruscarl_scaffold_along_training() {
     check(script, 0.2, 0.5);
     check(script, 0.0, 1.0);
     check(script, 0.3, 3.7e-6);
+    check(script, 20.0 / 99.0, 0.437_202);
     check(default, 0.0, 0.952_574);
     check(default, 0.3, 0.5);
     check(default, 1.0, 0.000_911);

@@ -1,5 +1,11 @@
 //! The four modes over models whose words are given.
 
+use std::sync::Arc;
+
+use engine::{Host, Tokenizer};
+use testkit::fake::Script;
+use tiny_models::TinyHead;
+
 use super::{close, group, input_of, labels, values};
 use crate::FailureKind;
 use crate::testing::Bench;
@@ -208,4 +214,33 @@ select = 'vote'
     };
     check("best");
     check("vote");
+}
+
+/// Says Yes, and gives no numbers for prompts with a word.
+struct Broken {
+    tokenizer: Arc<Tokenizer>,
+    vocab_size: usize,
+}
+
+impl Script for Broken {
+    fn logits(&self, token_ids: &[u32]) -> Vec<f32> {
+        let prompt = self.tokenizer.decode(token_ids, false).expect("known tokens");
+        let broken = prompt.contains("broken");
+        vec![if broken { f32::NAN } else { 0.0 }; self.vocab_size]
+    }
+}
+
+/// Whoever met no failure would win otherwise.
+#[test]
+fn rerank_has_no_choice_while_a_member_may_be_judged_again() {
+    let config =
+        "[[scorer]]\nname = 'best'\nkind = 'critic'\nmode = 'rerank'\nmin_label_mass = 0\n";
+    let bench = Bench::scripted(config, TinyHead::Vocab, |host: &Host| Broken {
+        tokenizer: host.tokenizer.clone(),
+        vocab_size: host.engine.limits().vocab_size,
+    });
+    assert!(bench.one("best", group(&["\\boxed{4}", "\\boxed{5}"])).is_ok());
+    let failure = bench.one("best", group(&["\\boxed{4}", "broken"])).expect_err("no choice");
+    assert_eq!((failure.kind, failure.reason.code), (FailureKind::Internal, "not_finite"));
+    assert_eq!(failure.evidence.members.map(|members| members.len()), Some(2));
 }

@@ -77,6 +77,12 @@ fn input_rubric_replaces_the_configured_one() {
     refused(json!({ "items": many }), "10000 items");
     let wrong: Vec<_> = (0..7).map(|_| json!({})).collect();
     refused(json!({ "items": wrong }), "and 9 more");
+    // Names as long as these are not compared: that would take minutes.
+    let (a, b) = ("a".repeat(1 << 20), "b".repeat(1 << 20));
+    let ends = json!({ "items": [a, b], "gamma": 0.5 });
+    let aggregate = json!({ "method": "rubicon", "interactions": vec![ends; 20] });
+    let items = json!([{ "id": "c".repeat(1 << 20), "criterion": "c", "points": 1 }]);
+    refused(json!({ "aggregate": aggregate, "items": items }), "no item is called 'aaaa");
     let closed = read_registry(&config("inline = false", THREE)).0;
     assert!(closed.get("r").is_some());
     let (bench, _) = saying(&config("inline = false", THREE), met);
@@ -106,6 +112,20 @@ fn empty_responses_and_groups() {
         saying(&config("rubric = 'builtin:defence'", ""), |_: &str| yes_no(0.0, 3.0));
     close(reward(defended.one("r", Input::of("x"))).score, 1.0);
     close(reward(defended.one("r", Input::of(""))).score, 0.0);
+    let with = |rubric: serde_json::Value| {
+        let rubric = rubric.as_object().cloned();
+        bench.one("r", Input { rubric, ..Input::of("") })
+    };
+    let own = |veto: serde_json::Value| {
+        json!({ "veto": veto, "items": [
+            { "criterion": "a", "points": 1 }, { "criterion": "blames", "points": -3 },
+        ] })
+    };
+    close(reward(with(own(json!(null)))).score, -3.0);
+    close(reward(with(json!({ "items": [{ "criterion": "a", "points": 1 }] }))).score, 0.0);
+    assert_eq!(with(json!({})).expect_err("no items").reason.code, "rubric_unusable");
+    let (without, _) = saying(&config("model = 'm'", ""), |_: &str| yes_no(3.0, 0.0));
+    assert_eq!(without.one("r", Input::of("")).expect_err("none").reason.code, "rubric_missing");
     let group = Input {
         responses: Responses::Group(vec![Passage::Text("a".into()), Passage::Text("a".into())]),
         ..Input::of("")

@@ -166,10 +166,13 @@ fn prompt_shows_the_end_of_the_text_after_thinking() {
         assert!(!prompt.contains("secret") && prompt.contains("plain"));
         "[Correct]"
     });
-    let response = "<think>secret</think>plain 4";
-    assert!(bench.one("tool", input_of(response)).is_ok());
+    for response in ["<think>secret</think>plain 4", "<thinking>secret</thinking>plain 4"] {
+        assert!(bench.one("tool", input_of(response)).is_ok(), "{response}");
+    }
     let code = |input| bench.one("tool", input).expect_err("refused").reason.code;
-    assert_eq!(code(input_of("<think>plain</think> ")), "no_candidate");
+    for response in ["<think>plain</think> ", "<Thinking>plain 4", "<THINK>plain 4"] {
+        assert_eq!(code(input_of(response)), "no_candidate", "{response}");
+    }
     let mut input = input_of("plain 4");
     input.prompt = None;
     assert_eq!(code(input), "prompt_missing");
