@@ -29,8 +29,14 @@ impl AllVotes {
         Self { votes: Votes::new(n_voters), scales: None, refusals: BTreeMap::new() }
     }
 
-    /// Adds the next batch.
-    pub fn add(&mut self, batch: BatchVotes) {
+    /// Adds the next batch. Rows that are no pairs count neither in strengths nor in scales.
+    pub fn add(&mut self, mut batch: BatchVotes) {
+        let n_voters = batch.votes.len() / batch.refusals.len().max(1);
+        for (row, reason) in batch.refusals.iter().enumerate() {
+            if reason.is_some() {
+                batch.votes[row * n_voters..(row + 1) * n_voters].fill(None);
+            }
+        }
         let first = self.votes.n_pairs();
         let reasons = batch.refusals.into_iter().enumerate();
         self.refusals.extend(reasons.filter_map(|(at, reason)| Some((first + at, reason?))));

@@ -1,5 +1,6 @@
 //! Columns with decisions, added to the columns of pairs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -73,9 +74,22 @@ impl DenoiseTable {
     /// Creates a table for pairs with these columns.
     ///
     /// # Errors
-    /// [`DatasetError::Query`] if an added column exists already, or if two exchanged columns have
-    /// different types.
-    pub fn new(schema: &SchemaRef, options: DenoiseTableOptions) -> Result<Self> {
+    /// [`DatasetError::Query`] if an added column exists already, if two exchanged columns have
+    /// different types, or if a column would be exchanged with two.
+    pub fn new(schema: &SchemaRef, mut options: DenoiseTableOptions) -> Result<Self> {
+        let exchanged = options.exchanged.iter();
+        let pairs: BTreeSet<_> = exchanged.map(|(a, b)| (*a.min(b), *a.max(b))).collect();
+        let mut seen = BTreeSet::new();
+        if let Some(at) = pairs.iter().flat_map(|(a, b)| [*a, *b]).find(|at| !seen.insert(*at)) {
+            return Err(DatasetError::Query {
+                place: "--exchange".to_owned(),
+                problem: format!(
+                    "'{}' would be exchanged with two columns",
+                    schema.field(at).name()
+                ),
+            });
+        }
+        options.exchanged = pairs.into_iter().collect();
         for (chosen, rejected) in &options.exchanged {
             let (chosen, rejected) = (schema.field(*chosen), schema.field(*rejected));
             let alike = chosen.data_type() == rejected.data_type()
@@ -367,6 +381,28 @@ mod tests {
         let table = DenoiseTable::new(pairs().schema_ref(), keeping).expect("columns");
         let parts = table.parts(&pairs(), &judged()).expect("rows");
         assert_eq!((parts.kept.num_rows(), parts.left_out.num_rows()), (2, 1));
+    }
+
+    /// A pair that is named twice, or in reverse, is exchanged once.
+    #[test]
+    fn columns_are_exchanged_once() {
+        let made = |exchanged: &[(usize, usize)]| {
+            let options = DenoiseTableOptions {
+                exchanged: exchanged.to_vec(),
+                ..options(ColumnForm::Object)
+            };
+            DenoiseTable::new(pairs().schema_ref(), options)
+        };
+        let kept = |exchanged: &[(usize, usize)]| {
+            let parts = made(exchanged).expect("columns").parts(&pairs(), &judged()).expect("rows");
+            datasets::json_text::json_lines(&parts.kept).expect("JSON")
+        };
+        assert!(kept(&[(1, 2)]).starts_with(r#"{"prompt":"p","chosen":"A","rejected":"a""#));
+        for twice in [[(1, 2), (1, 2)], [(1, 2), (2, 1)]] {
+            assert_eq!(kept(&twice), kept(&[(1, 2)]), "{twice:?}");
+        }
+        let error = made(&[(1, 2), (0, 2)]).expect_err("two places").to_string();
+        assert!(error.contains("'rejected' would be exchanged with two columns"), "{error}");
     }
 
     #[test]

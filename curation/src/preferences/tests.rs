@@ -26,6 +26,37 @@ fn strength_is_mean_and_deviation() {
 }
 
 #[test]
+fn h2_strength_by_hand() {
+    let differences = [1.2, 0.8, 1.0, -0.2, 0.7].map(Some);
+    for (kind, squares) in [(StdDevKind::Population, 0.232), (StdDevKind::Sample, 0.29)] {
+        let found = strength(&differences, kind).expect("measured");
+        assert!(near(found.mean, 0.7) && near(found.spread.expect("known"), f64::sqrt(squares)));
+    }
+}
+
+/// Rows that are no pairs would move percentages and scales.
+#[test]
+fn rows_that_are_no_pairs_have_no_votes() {
+    let mut all = AllVotes::new(2);
+    let votes = [[-9.0, 1.0], [3.0, -1.0], [4.0, 1.0]].concat().into_iter().map(Some).collect();
+    let refusals = vec![Some("no text".to_owned()), None, None];
+    all.add(BatchVotes { votes, refusals });
+    let means = |all: &AllVotes| {
+        let found = all.strengths(StdDevKind::Population);
+        found.map(|strength| strength.map(|strength| strength.mean)).collect::<Vec<_>>()
+    };
+    assert_eq!(means(&all), [None, Some(1.0), Some(2.5)]);
+    all.rescale();
+    let root = f64::sqrt(12.5);
+    let [second, third] = [f64::midpoint(3.0 / root, -1.0), f64::midpoint(4.0 / root, 1.0)];
+    let rescaled = means(&all);
+    assert_eq!(rescaled[0], None);
+    assert!(
+        near(rescaled[1].expect("a pair"), second) && near(rescaled[2].expect("a pair"), third)
+    );
+}
+
+#[test]
 fn rescaling_gives_scorers_equal_weight() {
     // Root mean squares: of 3 and 4 it is sqrt(12.5), of 300 and 400 a hundred times that.
     let pairs = [

@@ -4,16 +4,23 @@ use crate::evaluation::metrics::{BenchmarkReport, BestOfNSample, IntervalOptions
 use datasets::json_rows::JsonRow;
 use openapi::{Content, ScoreInput};
 
+use super::BenchmarkRows;
 use super::fields::RowFields;
-use super::{BenchmarkRows, only};
 use crate::evaluation::input_scores::InputScores;
 
 /// Rows of the best-of-n evaluation.
 #[derive(Debug)]
 pub(super) struct BestOfN {
     counts: Vec<usize>,
-    /// Problem and outcome; `None` for a sample without an answer.
-    rows: Vec<Option<(String, bool)>>,
+    rows: Vec<SampleRow>,
+}
+
+/// A sampled solution.
+#[derive(Debug)]
+struct SampleRow {
+    problem: String,
+    is_right: bool,
+    is_answered: bool,
 }
 
 impl BestOfN {
@@ -47,7 +54,7 @@ impl BenchmarkRows for BestOfN {
         let problem = fields.text("problem")?.to_owned();
         let is_right = fields.flag("is_correct")?;
         if is_unanswered(row) {
-            self.rows.push(None);
+            self.rows.push(SampleRow { problem, is_right: false, is_answered: false });
             return Ok(Vec::new());
         }
         let input = ScoreInput {
@@ -55,25 +62,23 @@ impl BenchmarkRows for BestOfN {
             response: Some(Content::Text(response(fields)?)),
             ..ScoreInput::default()
         };
-        self.rows.push(Some((problem, is_right)));
+        self.rows.push(SampleRow { problem, is_right, is_answered: true });
         Ok(vec![input])
     }
 
     fn report(&self, scores: &[Vec<InputScores>], intervals: IntervalOptions) -> BenchmarkReport {
-        let sample = |(row, scores): (&Option<(String, bool)>, &Vec<InputScores>)| {
-            let (problem, is_right) = row.as_ref()?;
-            Some(BestOfNSample {
-                problem: problem.clone(),
-                is_right: *is_right,
-                score: only(scores).response,
-            })
+        let sample = |(row, scores): (&SampleRow, &Vec<InputScores>)| BestOfNSample {
+            problem: row.problem.clone(),
+            is_right: row.is_right,
+            score: scores.first().and_then(|scores| scores.response),
+            is_answered: row.is_answered,
         };
-        let samples: Vec<BestOfNSample> = self.rows.iter().zip(scores).filter_map(sample).collect();
+        let samples: Vec<BestOfNSample> = self.rows.iter().zip(scores).map(sample).collect();
         best_of_n(&samples, &self.counts, intervals)
     }
 
     fn notes(&self) -> Vec<String> {
-        let n = self.rows.iter().filter(|row| row.is_none()).count();
+        let n = self.rows.iter().filter(|row| !row.is_answered).count();
         if n == 0 {
             return Vec::new();
         }

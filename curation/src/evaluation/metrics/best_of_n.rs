@@ -23,12 +23,17 @@ pub struct BestOfNSample {
     pub is_right: bool,
     /// Its score.
     pub score: Option<f64>,
+    /// Whether it came to an answer. One that did not may be drawn and is never chosen.
+    pub is_answered: bool,
 }
 
 /// A problem with its samples, which are resampled together.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct SampledProblem {
+    /// Samples with an answer: whether it is right, and the score.
     samples: Vec<(bool, Option<f64>)>,
+    /// All samples.
+    n_samples: usize,
 }
 
 impl MetricRow for SampledProblem {
@@ -46,7 +51,7 @@ impl MetricRow for SampledProblem {
         let sample = |(is_right, score): &(bool, Option<f64>)| {
             (*is_right, Some(score.unwrap_or(worst(*is_right))))
         };
-        Self { samples: self.samples.iter().map(sample).collect() }
+        Self { samples: self.samples.iter().map(sample).collect(), n_samples: self.n_samples }
     }
 }
 
@@ -57,15 +62,17 @@ pub fn best_of_n(
     counts: &[usize],
     intervals: IntervalOptions,
 ) -> BenchmarkReport {
-    let mut by_problem: BTreeMap<&str, Vec<(bool, Option<f64>)>> = BTreeMap::new();
+    let mut by_problem: BTreeMap<&str, SampledProblem> = BTreeMap::new();
     for sample in samples {
-        let of_problem = by_problem.entry(&sample.problem).or_default();
-        of_problem.push((sample.is_right, finite(sample.score)));
+        let problem = by_problem.entry(&sample.problem).or_default();
+        problem.n_samples += 1;
+        if sample.is_answered {
+            problem.samples.push((sample.is_right, finite(sample.score)));
+        }
     }
-    let problems: Vec<SampledProblem> =
-        by_problem.into_values().map(|samples| SampledProblem { samples }).collect();
+    let problems: Vec<SampledProblem> = by_problem.into_values().collect();
     let all: Vec<&SampledProblem> = problems.iter().collect();
-    let most = problems.iter().map(|p| p.samples.len()).max().unwrap_or(0);
+    let most = problems.iter().map(|p| p.n_samples).max().unwrap_or(0);
     let wanted: Vec<usize> = counts.iter().copied().filter(|n| (1..=most).contains(n)).collect();
     let mut metrics = Vec::new();
     for n in wanted.iter().rev() {

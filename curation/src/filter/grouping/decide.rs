@@ -147,6 +147,10 @@ fn orders_of(chosen: &GroupRow, rejected: &GroupRow) -> BothOrders {
 
 /// Keeps the rows of the majority answer, weighted by scores if there are any.
 fn vote(rows: &[GroupRow], decided: &mut GroupDecisions) {
+    if rows.iter().any(|row| row.score.is_some_and(|score| score < 0.0)) {
+        decided.tally.group(DropReason::NegativeWeight, rows.len());
+        return;
+    }
     let ballots: Vec<Ballot<'_>> = rows.iter().map(GroupRow::ballot).collect();
     let normalised = |answer: &str| (!answer.is_empty()).then(|| answer.to_owned());
     match majority(&ballots, normalised) {

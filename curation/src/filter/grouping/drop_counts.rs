@@ -22,6 +22,8 @@ pub(super) enum DropReason {
     AboveBand,
     /// No row has an answer.
     NoVotes,
+    /// A score is negative, which is no weight of a vote.
+    NegativeWeight,
     /// Several answers have the most votes, or all scores are equal.
     Tie,
     /// Best and worst are one text.
@@ -58,6 +60,7 @@ impl DropReason {
             Self::AllRight => "all pass",
             Self::AboveBand => "above the band",
             Self::NoVotes => "no votes",
+            Self::NegativeWeight => "a score is negative, which is no weight",
             Self::Tie => "tie",
             Self::SameText => "best and worst are the same text",
             Self::WithinMargin => "within the margin",

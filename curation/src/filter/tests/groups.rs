@@ -141,6 +141,11 @@ fn groups_are_decided_and_counted() {
     );
     // A tie of two answers has no majority; two rows of three have one.
     check(&majority(), &[3, 12], &[no_key, ("tie", Some(4), 9), ("another answer", None, 1)]);
+    // Without its negative votes `x` would lose to `y`.
+    let rows = [("x0", -0.1), ("x1", -0.2), ("y0", 0.05)].map(|(r, s)| (Some("a"), r, Some(s)));
+    let why = "a score is negative, which is no weight".to_owned();
+    let expected = (Vec::new(), vec![(why, Some(1), 3)]);
+    assert_eq!(found(&scored(&rows), &group(majority())), expected);
 }
 
 #[test]

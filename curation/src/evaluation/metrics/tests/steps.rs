@@ -178,7 +178,32 @@ fn auroc_counts_ordered_pairs() {
 }
 
 fn sample(problem: &str, is_right: bool, score: Option<f64>) -> BestOfNSample {
-    BestOfNSample { problem: problem.to_owned(), is_right, score }
+    BestOfNSample { problem: problem.to_owned(), is_right, score, is_answered: true }
+}
+
+/// A problem whose samples came to no answer is a problem that is not solved.
+#[test]
+fn samples_without_an_answer_count_for_their_problem() {
+    let silent =
+        |problem: &str| BestOfNSample { is_answered: false, ..sample(problem, false, None) };
+    let samples = [
+        sample("p", true, Some(0.9)),
+        sample("p", false, Some(0.5)),
+        silent("q"),
+        silent("q"),
+        sample("r", true, Some(0.1)),
+        silent("r"),
+    ];
+    let report = best_of_n(&samples, &[1, 2], PLAIN);
+    for (name, value) in [
+        ("best of 1", (0.5 + 0.0 + 0.5) / 3.0),
+        ("best of 2", (1.0 + 0.0 + 1.0) / 3.0),
+        ("some sample is right", 2.0 / 3.0),
+    ] {
+        check(&report, name, (Some(value), Some(value), 3, 3));
+    }
+    let all_silent = best_of_n(&[silent("q"), silent("q")], &[2], PLAIN);
+    check(&all_silent, "best of 2", (Some(0.0), Some(0.0), 1, 1));
 }
 
 #[test]
