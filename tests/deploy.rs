@@ -153,7 +153,7 @@ fn files_that_are_mounted_exist() {
     let compose = text("compose.yaml");
     let compose = Yaml::load_from_str(&compose).expect("YAML").remove(0);
     // Keys are the operator's.
-    let own = ["./keys.txt", "./metrics-key.txt"];
+    let own = ["./keys", "./metrics-key.txt"];
     let mut mounted = 0;
     for service in ["tribunal", "prometheus", "grafana"] {
         for volume in compose["services"][service]["volumes"].as_vec().expect("a list") {

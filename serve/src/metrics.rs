@@ -397,7 +397,7 @@ impl Metrics {
         registry.register("cache_lookups", "Where verdicts came from", self.cache.clone());
         registry.register(
             "held",
-            "Work in hand: requests, items, bytes, jobs, connections, output, batches; and bytes of their files",
+            "What the server holds: requests, items, bytes, encoding_bytes, grammars, jobs, key_requests, connections, output_bytes, stored_verdicts, batches, batch_bytes",
             self.held.clone(),
         );
         let help = "Requests whose client left before the reply";
