@@ -231,6 +231,15 @@ def test_settings_are_checked(bad: dict[str, Any]) -> None:
         Tribunal(**bad)
 
 
+@pytest.mark.parametrize(
+    "key", ["secret\n", "sec\r\nret", "sec ret", "s\u00e9cret", "secret\x7f", ""]
+)
+def test_keys_that_cannot_be_sent_are_told_without_them(key: str) -> None:
+    with pytest.raises(ValueError, match="api_key: must be") as refused:
+        Tribunal(api_key=key)
+    assert "ret" not in str(refused.value)
+
+
 def test_strange_replies_say_where() -> None:
     steps = [
         {"index": 0, "span": [0, 1], "label": "right"},

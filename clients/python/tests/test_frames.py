@@ -45,6 +45,18 @@ def test_columns_have_the_same_types_whatever_they_hold(kind: str) -> None:
     assert [set(one) for one in sent] == [{"id", "reference"}]
 
 
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_columns_are_not_replaced(kind: str) -> None:
+    library = pytest.importorskip(kind)
+    frame = library.DataFrame({"reference": ["1"], "label": ["gold"]})
+    with serving(echo) as fake, Tribunal(fake.url) as tribunal:
+        with pytest.raises(ValueError, match="there is a column 'label' already"):
+            score_frame(tribunal, "math", frame)
+        assert fake.asked == []
+        out = score_frame(tribunal, "math", frame, prefix="math_")
+    assert (list(out["label"]), list(out["math_score"])) == (["gold"], [1.0])
+
+
 def test_other_frames_and_fields_are_refused() -> None:
     with pytest.raises(TypeError, match="list is no frame"):
         scored([])

@@ -103,6 +103,43 @@ def test_refusals_are_the_caller_s() -> None:
         Pool([])
 
 
+@pytest.mark.parametrize(
+    ("row", "kind", "n_asked"),
+    [
+        ({"response": "r", "reference": "bad"}, RequestRefused, 9),
+        ({"respone": "r"}, ValueError, 0),
+        ({"metadata": {"x": float("nan")}}, ValueError, 0),
+        ("text", TypeError, 0),
+    ],
+)
+def test_errors_name_the_row_of_the_whole_list(
+    row: Any, kind: type[Exception], n_asked: int
+) -> None:
+    def script(number: int, asked: Asked) -> Reply:
+        bad = [at for at, one in enumerate(asked["inputs"]) if one["reference"] == "bad"]
+        if bad:
+            return error(422, "invalid_body", f"inputs[{bad[0]}].reference")
+        return echo(number, asked)
+
+    with serving(script) as fake:
+        pool = Pool([fake.url], batch_size=5, concurrency=1)
+        with pytest.raises(kind, match=r"inputs\[43\]") as told:
+            pool.score_many("math", [*ROWS[:43], row])
+        assert len(fake.asked) == n_asked
+    assert getattr(told.value, "param", "inputs[43].reference") == "inputs[43].reference"
+
+
+def test_rows_that_cannot_be_sent_have_their_places() -> None:
+    with serving(echo) as fake:
+        pool = Pool([fake.url], batch_size=5)
+        half = {"response": "\ud800"}
+        rows: list[dict[str, Any]] = [*ROWS[:43], half, ROWS[44], half]
+        verdicts = pool.score_many("math", rows)
+    assert [verdict.score for verdict in verdicts] == [*SCORES[:43], None, 44.0, None]
+    assert [verdict.id for verdict in verdicts] == [str(at) for at in range(46)]
+    assert str(verdicts[43].reason).startswith("not_unicode: inputs[43]")
+
+
 def test_threads_share_a_pool() -> None:
     with serving(echo) as one, serving(dies_after(3)) as other:
         pool = Pool([one.url, other.url], retry=FAST, batch_size=7)
@@ -130,6 +167,10 @@ def test_ray_tables() -> None:
         assert scored.column("id").to_pylist() == [7, 8]
         assert scorer(table.slice(0, 0)).num_rows == 0
         assert scorer(table.slice(0, 0)).schema == scored.schema
+        n_asked = len(fake.asked)
+        with pytest.raises(ValueError, match="there is a column 'score' already"):
+            scorer(scored)
+        assert len(fake.asked) == n_asked
 
 
 def test_ray_arrays() -> None:
@@ -141,5 +182,7 @@ def test_ray_arrays() -> None:
         assert list(scored["t_score"]) == [1.0, None]
         assert list(scored["t_status"]) == ["ok", "refused"]
         assert scored["response"] is batch["response"]
+        with pytest.raises(ValueError, match="there is a column 't_label' already"):
+            scorer({**batch, "t_label": np.array(["a", "b"])})
     with pytest.raises(ValueError, match="columns"):
         TribunalScorer("math", ["http://x"], columns={"a": "respones"})

@@ -6,6 +6,7 @@ import pickle
 from email.utils import formatdate
 from typing import Any
 
+import httpx
 import pytest
 
 from fake import Reply, Script, echo, error, serving, unused_url
@@ -19,6 +20,7 @@ from tribunal_client import (
     Tribunal,
     TribunalError,
     Unreachable,
+    http,
 )
 from tribunal_client.retry import Attempts, retry_after
 
@@ -133,6 +135,27 @@ def test_a_server_that_never_answered_is_given_up_early(caplog: pytest.LogCaptur
     caplog.clear()
     assert waits(Unreachable("x"), 0.0, 3) == [0.0, 0.0, 0.0]
     assert not caplog.records
+
+
+def test_time_before_the_first_try_ends_is_not_counted() -> None:
+    clock = Clock()
+    policy = Retry(total_seconds=300.0)
+    attempts = Attempts(policy, "http://here", clock=clock, dice=lambda: 0.0)
+    full = Overloaded("full", status=503, retry_after=200.0)
+    # Many requests of this client were waiting for a connection.
+    clock.now = 1000.0
+    assert attempts.wait_after(full) == 200.0
+    clock.now += 200.0
+    with pytest.raises(Overloaded, match=r"2 tries in 200\.0 s"):
+        attempts.wait_after(full)
+
+
+@pytest.mark.parametrize("kind", [httpx.LocalProtocolError, httpx.UnsupportedProtocol])
+def test_what_cannot_be_sent_is_not_tried_again(kind: type[httpx.TransportError]) -> None:
+    failure = http.lost(kind("Illegal header value b'Bearer secret'"))
+    assert type(failure) is TribunalError
+    assert not failure.passing
+    assert str(failure) == f"the request cannot be sent: {kind.__name__}"
 
 
 def test_slow_is_not_gone() -> None:

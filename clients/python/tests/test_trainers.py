@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import pickle
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -14,7 +18,16 @@ from typing import Any
 import pytest
 
 from fake import Asked, Reply, Script, error, ok, result, serving, unused_url
-from tribunal_client import NotMeasured, Overloaded, RequestRefused, Retry, Unreachable, shared
+from tribunal_client import (
+    NotMeasured,
+    Overloaded,
+    RequestRefused,
+    Retry,
+    Settings,
+    Tribunal,
+    Unreachable,
+    shared,
+)
 from tribunal_client.openrlhf import reward_func
 from tribunal_client.trl import TribunalReward
 from tribunal_client.verl import compute_score, compute_score_sync
@@ -160,6 +173,22 @@ def test_verl_refusals_are_never_a_number() -> None:
         awaited("d", "x", "3", scorer="nobody", url=fake.url, failed_score=0.0)
 
 
+@pytest.mark.parametrize("compute", [awaited, compute_score_sync])
+def test_verl_wrong_keys_are_never_a_number(
+    compute: Compute, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIBUNAL_PATIENCE", "0.1")
+    with serving(some_fail) as fake:
+        how: dict[str, Any] = {"scorer": "math", "url": fake.url, "failed_score": 0.0}
+        monkeypatch.setenv("TRIBUNAL_API_KEY", " secret\n")
+        assert compute("d", "x", "3", **how)["score"] == 3.0
+        assert fake.headers[0]["authorization"] == "Bearer secret"
+        monkeypatch.setenv("TRIBUNAL_API_KEY", "sec\nret")
+        with pytest.raises(ValueError, match="api_key: must be"):
+            compute("d", "x", "3", **how)
+        assert len(fake.asked) == 1
+
+
 def test_openrlhf(monkeypatch: pytest.MonkeyPatch) -> None:
     def rewards(_: int, asked: Asked) -> Reply:
         if "" in asked["labels"]:
@@ -186,6 +215,40 @@ def test_openrlhf(monkeypatch: pytest.MonkeyPatch) -> None:
         assert float(stand_in["extra_logs"]["measured"][0]) == 0.0
 
 
+def test_openrlhf_samples_keep_their_rewards(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rewards(_: int, asked: Asked) -> Reply:
+        numbers = []
+        for at, (query, prompt, label) in enumerate(zip(*asked.values(), strict=True)):
+            if (query, prompt) != (f"q{label}", f"p{label}"):
+                return error(404, "mixed_up")
+            if not label.isdigit():
+                status = 422 if label == "" else 502
+                told = f"query[{at}]: bad_reference: reference_missing"
+                return Reply(json.dumps({"detail": told}).encode(), status)
+            numbers.append(float(label))
+        return Reply(json.dumps({"rewards": numbers, "scores": numbers}).encode())
+
+    def asked_of(script: Script, labels: list[str]) -> tuple[list[float], list[float], int]:
+        with serving(script) as fake:
+            monkeypatch.setenv("TRIBUNAL_URL", fake.url)
+            queries, prompts = [[kind + label for label in labels] for kind in "qp"]
+            given = reward_func(queries, prompts, labels)
+        numbers = [float(one) for one in given["rewards"]]
+        assert [float(one) for one in given["scores"]] == numbers
+        measured = [float(one) for one in given["extra_logs"]["measured"]]
+        return numbers, measured, len(fake.asked)
+
+    monkeypatch.setenv("TRIBUNAL_FAILED_REWARD", "-1")
+    monkeypatch.setenv("TRIBUNAL_PATIENCE", "0")
+    assert asked_of(rewards, ["4", ""]) == ([4.0, -1.0], [1.0, 0.0], 3)
+    numbers, measured, _ = asked_of(rewards, ["1", "2", "", "4", "tool", "6", "7"])
+    assert numbers == [1.0, 2.0, -1.0, 4.0, -1.0, 6.0, 7.0]
+    assert measured == [1.0, 1.0, 0.0, 1.0, 0.0, 1.0, 1.0]
+    # A server without room has no reward for any of them.
+    full: Script = lambda *_: error(503, "overloaded", retry_after="9")  # noqa: E731
+    assert asked_of(full, ["1", "2"]) == ([-1.0, -1.0], [0.0, 0.0], 1)
+
+
 def test_loops_have_clients_of_their_own() -> None:
     async def several(url: str) -> list[float]:
         asked = [compute_score("d", "x", str(at), scorer="m", url=url) for at in range(20)]
@@ -209,6 +272,33 @@ def test_forks_have_connections_of_their_own() -> None:
         assert reward(["p"], ["a"], answer=["3"]) == [3.0]
         assert len(fake.connections) == 2
     assert shared.client(reward.settings) is shared.client(reward.settings)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_fork_while_a_client_is_made_has_clients_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    making = threading.Event()
+
+    def slow(settings: Settings) -> Tribunal:
+        making.set()
+        time.sleep(0.2)
+        return Tribunal(settings.url)
+
+    monkeypatch.setattr(Tribunal, "of", slow)
+    thread = threading.Thread(target=shared.client, args=(Settings(unused_url()),))
+    thread.start()
+    making.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)  # ends a child that waits for ever
+        try:
+            shared.client(Settings(unused_url()))
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    thread.join()
+    # The parent has its lock back.
+    shared.client(Settings(unused_url()))
 
 
 def test_overloads_keep_their_words() -> None:

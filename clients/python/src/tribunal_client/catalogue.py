@@ -37,7 +37,7 @@ class Health:
     """Whether a server takes work."""
 
     status: str
-    """`ready`, `draining` or `failed`."""
+    """`ready`, `loading`, `overloaded`, `draining` or `failed`."""
     scorers: int
     models: int
 

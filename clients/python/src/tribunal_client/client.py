@@ -214,8 +214,13 @@ class Tribunal:
                     answer.cancel()
 
     def _ask(
-        self, model: str, batch: Batch, options: Options | None, halt: threading.Event
+        self,
+        model: str,
+        batch: Batch,
+        options: Options | None,
+        halt: threading.Event | None = None,
     ) -> list[Verdict]:
+        """The verdicts on one batch of a plan; `Pool` calls it too."""
         body = inputs.request(model, batch, options)
         try:
             return inputs.answers(self._send("POST", "/v1/score", body, halt=halt), batch)

@@ -2,6 +2,7 @@
 
 `TRIBUNAL_URL`, `TRIBUNAL_SCORER`, `TRIBUNAL_API_KEY` and `TRIBUNAL_PATIENCE`, the seconds for which
 a server that is full or gone is asked again. They are read whenever a reward is asked for.
+Space around a key is removed: files and secrets often end with a line break.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def settings(url: str | None = None, api_key: str | None = None) -> Settings:
     retry = waiting if patience else Retry()
     return Settings(
         url=url or os.environ.get(URL) or DEFAULT_URL,
-        api_key=api_key or os.environ.get(API_KEY) or None,
+        api_key=(api_key or os.environ.get(API_KEY) or "").strip() or None,
         retry=retry,
         concurrency=TRAINER_CONNECTIONS,
     )

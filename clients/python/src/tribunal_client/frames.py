@@ -14,7 +14,7 @@ from typing import Any
 
 from .client import Progress, Tribunal
 from .inputs import FIELDS, Options
-from .verdict import NUMBERS
+from .verdict import NUMBERS, refuse_clash
 from .verdict import columns as verdict_columns
 
 
@@ -42,7 +42,7 @@ def score_frame(
 
     Raises:
         TypeError: another kind of frame.
-        ValueError: a field that inputs do not have.
+        ValueError: a field that inputs do not have, or a new column that the frame has already.
         TribunalError: as of `Tribunal.score_many`.
     """
     kind = type(frame).__module__.partition(".")[0]
@@ -51,6 +51,7 @@ def score_frame(
     unknown = sorted(set(columns.values()) - FIELDS) if columns else []
     if unknown:
         raise ValueError(f"columns: no field is called {unknown[0]!r}")
+    refuse_clash(frame.columns, prefix)
     fields = columns or {name: name for name in frame.columns if name in FIELDS and name != "id"}
     cells = [_cells(kind, frame[name]) for name in fields]
     rows = [dict(zip(fields.values(), row, strict=True)) for row in zip(*cells, strict=True)]

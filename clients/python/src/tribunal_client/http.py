@@ -37,7 +37,7 @@ class Settings:
     url: str = DEFAULT_URL
     """Where the server listens, without a path of a route."""
     api_key: str | None = field(default=None, repr=False)
-    """Sent as a bearer token."""
+    """Sent as a bearer token: printable ASCII without spaces, as the server's keys are."""
     timeout: float = 120.0
     """Seconds to wait for a reply, once the request is sent."""
     connect_timeout: float = 10.0
@@ -58,6 +58,9 @@ class Settings:
         for name in ("timeout", "connect_timeout", "batch_size", "batch_bytes", "concurrency"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name}: must be more than 0")
+        if self.api_key is not None and not _is_key(self.api_key):
+            # Without the key, which must not get into logs.
+            raise ValueError("api_key: must be printable ASCII without spaces and line breaks")
 
     def of_httpx(self) -> dict[str, Any]:
         """What both of httpx's clients are made with."""
@@ -86,6 +89,11 @@ class Given(TypedDict, total=False):
     concurrency: int
 
 
+def _is_key(text: str) -> bool:
+    """Whether a header can hold it, as a key that the server knows."""
+    return bool(text) and text.isascii() and text.isprintable() and " " not in text
+
+
 def json_body(asked: Mapping[str, Any]) -> bytes:
     """A body of JSON.
 
@@ -97,6 +105,9 @@ def json_body(asked: Mapping[str, Any]) -> bytes:
 
 def lost(error: httpx.HTTPError) -> TribunalError:
     """A request that got no whole reply."""
+    if isinstance(error, (httpx.LocalProtocolError, httpx.UnsupportedProtocol)):
+        # Every try would fail. The text is left out: it may repeat a header, and so the key.
+        return TribunalError(f"the request cannot be sent: {type(error).__name__}")
     said = f"{type(error).__name__}: {error}".rstrip(": ")
     if isinstance(error, (httpx.ReadTimeout, httpx.WriteTimeout)):
         return TimedOut(said)

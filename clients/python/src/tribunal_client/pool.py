@@ -15,17 +15,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from . import inputs
 from .client import Tribunal
 from .errors import MalformedReply, Overloaded, ServerFailed, TimedOut, TribunalError
 from .http import Given
-from .inputs import Input, Options
+from .inputs import Batch, Input, Options
 from .retry import NEVER, Attempts, Retry
 from .verdict import Verdict, unmeasured
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-Rows = Sequence[Mapping[str, Any]]
 
 
 class Pool:
@@ -71,21 +70,25 @@ class Pool:
 
         Raises:
             RequestRefused: a server refuses the request itself; all of them would.
+            TypeError: an input is not a mapping, or holds what JSON does not have.
+            ValueError: an input has an unknown field, or a number that is not finite.
         """
-        named = [_named(at, row) for at, row in enumerate(rows)]
-        size = self._settings.batch_size
-        batches = [named[at : at + size] for at in range(0, len(named), size)]
+        # One plan of the whole list, so that errors name the row by its place in it.
+        plan = inputs.plan(rows, self._settings.batch_size, self._settings.batch_bytes)
+        verdicts: list[Verdict] = []
         with ThreadPoolExecutor(self._settings.concurrency, "tribunal-pool") as threads:
-            judged = threads.map(lambda batch: self._judge(model, batch, options), batches)
-            return list(itertools.chain.from_iterable(judged))
+            judged = threads.map(lambda batch: self._judge(model, batch, options), plan.batches)
+            for batch, answers in zip(plan.batches, judged, strict=True):
+                verdicts += plan.joined(len(verdicts), batch, answers)
+        return verdicts + plan.rest(len(verdicts))
 
-    def _judge(self, model: str, batch: Rows, options: Options | None) -> list[Verdict]:
+    def _judge(self, model: str, batch: Batch, options: Options | None) -> list[Verdict]:
         attempts = Attempts(self._retry, self._named_servers, self._has_answered)
         while True:
             failure = None
             for server in self._in_turn():
                 try:
-                    return server.score_many(model, batch, options=options)
+                    return server._ask(model, batch, options)
                 except TribunalError as error:
                     if not error.passing:
                         raise
@@ -95,7 +98,7 @@ class Pool:
                 wait = attempts.wait_after(_waited_for(failure))
             except TribunalError:
                 status = _status(failure)
-                return [unmeasured(str(row["id"]), status, status, str(failure)) for row in batch]
+                return [unmeasured(str(row.id), status, status, str(failure)) for row in batch]
             time.sleep(wait)
 
     def _has_answered(self) -> bool:
@@ -115,11 +118,6 @@ class Pool:
         if not isinstance(error, Overloaded):
             with self._lock:
                 self._failed[server] = time.monotonic() + self._cooldown
-
-
-def _named(at: int, row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row that can be told from others of its list, in whatever request it goes out."""
-    return {**row, "id": str(at) if row.get("id") is None else row["id"]}
 
 
 def _worse(one: TribunalError | None, other: TribunalError) -> TribunalError:

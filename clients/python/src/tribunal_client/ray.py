@@ -17,7 +17,7 @@ from .http import Given
 from .inputs import FIELDS, Options
 from .local import LocalServer
 from .pool import Pool
-from .verdict import NUMBERS, Verdict, columns
+from .verdict import NUMBERS, Verdict, columns, refuse_clash
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -69,7 +69,11 @@ class TribunalScorer:
             own.close()
 
     def __call__(self, batch: Any) -> Any:
-        """The batch with its new columns."""
+        """The batch with its new columns.
+
+        Raises:
+            ValueError: the batch has one of the new columns already.
+        """
         if isinstance(batch, Mapping):
             return self._numpy(batch)
         return self._arrow(batch)
@@ -98,6 +102,7 @@ class TribunalScorer:
 
     def _fields(self, names: Any) -> dict[str, str]:
         """The field that each column is sent as."""
+        refuse_clash(names, self.prefix)
         if self.columns is not None:
             return dict(self.columns)
         return {name: name for name in names if name in FIELDS and name != "id"}

@@ -25,7 +25,7 @@ class Retry:
     tries: int = 200
     """Requests at most, the first included."""
     total_seconds: float = 300.0
-    """No try begins later than this after the first."""
+    """No try begins later than this after the first has failed."""
     unanswered_seconds: float = 15.0
     """The same where the server has never answered: its address may be wrong."""
     first_seconds: float = 0.1
@@ -72,7 +72,7 @@ class Attempts:
         self._clock = clock
         self._dice = dice
         self._made = 0
-        self._begun = clock()
+        self._begun = 0.0  # when the first try failed
         self._next_notice = SILENT_SECONDS
 
     def wait_after(self, failure: Overloaded | Unreachable) -> float:
@@ -83,6 +83,9 @@ class Attempts:
             Unreachable: the same.
         """
         self._made += 1
+        if self._made == 1:
+            # Not before: the first try may have waited long for a free connection of this client.
+            self._begun = self._clock()
         # A server that is still at work would be given the same work twice.
         if self._made >= self._policy.tries or isinstance(failure, TimedOut):
             raise self._final(failure)

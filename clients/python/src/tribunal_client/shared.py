@@ -41,5 +41,14 @@ def async_client(settings: Settings) -> AsyncTribunal:
         return clients[settings]
 
 
+def _begin_anew() -> None:
+    _of_process.clear()
+    _lock.release()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_of_process.clear)
+    # A fork waits for the lock. Otherwise the child could get it locked by a thread that only the
+    # parent has, and would wait for it for ever.
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_begin_anew
+    )

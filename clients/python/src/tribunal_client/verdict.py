@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
@@ -152,6 +152,14 @@ class Verdict:
 def unmeasured(id: str, status: str, code: str, detail: str) -> Verdict:  # noqa: A002
     """A verdict on what never got to a server, or came back from none. It has no number."""
     return Verdict(id=id, status=status, reason=Reason(code, detail))
+
+
+def refuse_clash(names: Iterable[object], prefix: str) -> None:
+    """Raises `ValueError` where a new column has the name of one that is there."""
+    there = set(names)
+    for name in VerdictRow.__annotations__:
+        if prefix + name in there:
+            raise ValueError(f"there is a column {prefix + name!r} already: give another prefix")
 
 
 def columns(verdicts: Sequence[Verdict]) -> dict[str, list[Any]]:
