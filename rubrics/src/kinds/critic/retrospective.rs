@@ -16,7 +16,7 @@ use crate::engine_client::GeneratedText;
 use crate::kinds::options::{Slots, Wording};
 use crate::kinds::prompting::uncombined;
 use crate::kinds::{KindContext, Names};
-use crate::outcome::{Evidence, Outcome, PartReport, Score};
+use crate::outcome::{Evidence, Failure, Outcome, PartReport, Score};
 use crate::sample::Sample;
 use crate::split::Splitter;
 
