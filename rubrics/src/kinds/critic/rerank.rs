@@ -80,7 +80,7 @@ impl Rerank {
         let evidence =
             Evidence { trace, members: Some(group::ranked(judged)), ..Evidence::default() };
         match (chosen, first) {
-            (Err(failure), _) => Err(failure.with_evidence(evidence)),
+            (Err(failure), _) | (Ok(None), Some(failure)) => Err(failure.with_evidence(evidence)),
             (Ok(Some((index, score))), _) => Ok(Score {
                 label: Some(Cow::Owned(index.to_string())),
                 evidence,
@@ -89,7 +89,6 @@ impl Rerank {
                     Reason::with(self.code(), format!("responses[{index}] is chosen")),
                 )
             }),
-            (Ok(None), Some(failure)) => Err(failure.with_evidence(evidence)),
             (Ok(None), None) => {
                 let detail = "no response marks an answer, so that there is nothing to vote on";
                 let reason = Reason::with("no_answers", detail);

@@ -64,6 +64,7 @@ struct SqlRunner {
 }
 
 /// A folder of databases by its path, as the kind `sql` has it in its digest.
+#[expect(clippy::ref_option, reason = "serde gives a reference to the field")]
 fn path_of<S: Serializer>(folder: &Option<SqlFolder>, serializer: S) -> Result<S::Ok, S::Error> {
     folder.as_ref().map(|folder| folder.path.to_string_lossy()).serialize(serializer)
 }
