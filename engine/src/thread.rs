@@ -347,6 +347,9 @@ impl<F: Forward> Core<F> {
 
     fn insert_adapter(&mut self, name: Arc<str>, adapter: Arc<Adapter>) -> Result<(), ModelError> {
         let digest: Arc<str> = adapter.digest.as_str().into();
+        let slot = self.forward.insert(adapter.clone()).inspect_err(|error| {
+            self.lost |= matches!(error, ModelError::Device { lost: true, .. });
+        })?;
         self.n_insertions += 1;
         let cached = if is_live_digest(&digest) {
             CachedAdapter::Live(self.n_insertions)
@@ -357,7 +360,7 @@ impl<F: Forward> Core<F> {
             digest,
             cached,
             head_labels: adapter.head.as_ref().map(models::head::Head::n_labels),
-            slot: self.forward.insert(adapter)?,
+            slot,
         };
         self.slots.insert(served.slot, SlotUse::default());
         if let Some(replaced) = self.adapters.insert(name, served) {

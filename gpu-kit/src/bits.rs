@@ -105,6 +105,10 @@ impl Trial<'_> {
     /// If the card fails.
     pub fn check(&mut self, sizes: &[usize]) -> Result<Bits, String> {
         let alone = self.alone();
+        let mut numbers = alone.iter().flatten().flatten().map(|bits| f32::from_bits(*bits));
+        if let Some(number) = numbers.find(|number| !number.is_finite()) {
+            return Err(format!("a row gave {number}"));
+        }
         let together = self.together();
         let same = |is: bool, with: &str| {
             if is { Ok(()) } else { Err(format!("a row changed with {with}")) }

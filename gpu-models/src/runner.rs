@@ -147,8 +147,9 @@ impl GpuRunner {
             let shapes = (&model.gpu, model.attention.as_slice(), has_experts);
             match Step::stage(shapes, &adapters.table, (batch, kept), staging) {
                 Err(GpuError::OutOfMemory { total, .. }) if total == *staging_bytes => {
-                    *staging_bytes *= 2;
-                    *staging = Staging::new(&model.gpu, *staging_bytes).map_err(device)?;
+                    let bytes = *staging_bytes * 2;
+                    *staging = Staging::new(&model.gpu, bytes).map_err(device)?;
+                    *staging_bytes = bytes;
                 }
                 staged => return staged.map_err(device),
             }
@@ -306,9 +307,12 @@ impl Forward for GpuRunner {
         let slot =
             adapters.insert(&model.gpu, (&model.weights.places, model.weights.hidden), adapter)?;
         // A deeper adapter enlarges the largest step.
+        let before = self.arena_bytes;
         let bytes = if self.step_tokens == 0 { 0 } else { self.step_bytes(self.step_tokens) };
         if let Err(error) = self.keep(bytes) {
             self.remove(slot);
+            // `keep` freed what steps had before it asked for more.
+            self.keep(before)?;
             return Err(error);
         }
         Ok(slot)

@@ -32,10 +32,10 @@ struct Grouped {
 
 // ADDED: y f32 += scale * sum, as the expansion of an adapter; else the epilogue.
 template <class T, Store store, bool added> DEVICE void grouped(const Grouped& p) {
-    const Piece piece = p.pieces[block_y()];
+    const Piece piece = p.pieces[block_x()];
     if (piece.rows == 0) return;
     const Factor factor = p.factors[piece.group];
-    const u32 n0 = block_x() * T::BN, m0 = block_z() * T::BM;
+    const u32 n0 = block_y() * T::BN, m0 = block_z() * T::BM;
     if (factor.w == nullptr || n0 >= factor.n || m0 >= piece.rows) return;
     float acc[T::FM][T::FN][4] = {};
     Rows x = {p.x, p.x_rows == nullptr ? nullptr : p.x_rows + piece.first, piece.rows, p.x_stride};

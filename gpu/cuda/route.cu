@@ -40,7 +40,8 @@ ENTRY(route, 128, Route) {
         if (ranks[i] >= p.per_row) continue;
         u32 place = 0;
         for (u32 k = 0; k < i; ++k) place += ranks[k] < p.per_row;
-        chosen[place] = i;
+        // No number goes before a NaN: a row with some has more than `per_row` of low rank.
+        if (place < p.per_row) chosen[place] = i;
     }
     warp_barrier();
     if (lane() != 0) return;

@@ -61,7 +61,7 @@ fn image(source: &Source, architecture: &str, cache: Option<&Path>) -> Result<(V
     if let Some(image) = packed::embedded(&source.digest(architecture)) {
         return Ok((image, Origin::Embedded));
     }
-    if let Some(kept) = cache.and_then(|folder| read(&place(folder, source, architecture))) {
+    if let Some(kept) = cache.and_then(|folder| kept(folder, source, architecture)) {
         return Ok((kept, Origin::Cached));
     }
     Ok((compiled(source, architecture, cache)?, Origin::Compiled))
@@ -84,12 +84,35 @@ fn compiled(source: &Source, architecture: &str, cache: Option<&Path>) -> Result
     Ok(image)
 }
 
-/// Where an image is kept: its name has the digest of everything that it is made from, the compiler's version too.
+/// Where an image is kept: its name has the digest of everything that it is made from, and the compiler's version.
 fn place(folder: &Path, source: &Source, architecture: &str) -> PathBuf {
     let version = driver::compiler_version();
-    let digest = digest::of(format!("{version:?}\n{}", source.digest(architecture)).as_bytes());
-    let digest = digest.trim_start_matches("sha256:");
-    folder.join(format!("{}-{architecture}-{digest}", source.file))
+    let version = version.map_or("none".to_owned(), |(major, minor)| format!("{major}.{minor}"));
+    folder.join(stem(source, architecture) + &version)
+}
+
+fn stem(source: &Source, architecture: &str) -> String {
+    let digest = source.digest(architecture);
+    format!("{}-{architecture}-{}-", source.file, digest.trim_start_matches("sha256:"))
+}
+
+/// The kept image of a source; without a compiler that of any version.
+fn kept(folder: &Path, source: &Source, architecture: &str) -> Option<Vec<u8>> {
+    if driver::compiler_version().is_some() {
+        return read(&place(folder, source, architecture));
+    }
+    newest(folder, &stem(source, architecture))
+}
+
+/// The last readable image, by name, of those whose name begins so.
+fn newest(folder: &Path, stem: &str) -> Option<Vec<u8>> {
+    let paths = std::fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let is_of = |path: &PathBuf| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(stem))
+    };
+    let mut found: Vec<PathBuf> = paths.filter(is_of).collect();
+    found.sort();
+    found.iter().rev().find_map(|path| read(path))
 }
 
 /// A kept image: its digest goes before it, so that a file that was damaged is compiled anew.
@@ -134,6 +157,13 @@ mod tests {
         std::fs::write(&place, bytes).expect("the folder can be written");
         assert_eq!(read(&place), None);
         assert_eq!(read(&folder.path().join("absent")), None);
+        // Without a compiler any version's image of the source is taken, and no other source's.
+        let folder = folder.path().join("versions");
+        keep(&folder.join("a-sm_80-1-12.8"), b"old");
+        keep(&folder.join("a-sm_80-1-12.9"), b"new");
+        keep(&folder.join("a-sm_80-2-13.0"), b"other");
+        assert_eq!(newest(&folder, "a-sm_80-1-").as_deref(), Some(&b"new"[..]));
+        assert_eq!(newest(&folder, "a-sm_80-3-"), None);
         // A folder that cannot be made is no failure.
         keep(&place.join("below a file"), b"image");
     }

@@ -108,9 +108,9 @@ fn what(error: DriverError) -> String {
 /// Whether an error stays until the process ends: the driver answers every later call with it.
 fn is_lost(code: sys::CUresult) -> bool {
     // Uncorrectable ECC, NVLink, faults of the bus and of contained memory; from 700 on the errors of a running kernel,
-    // but for 701, a launch that asks for too much.
+    // but for 701, a launch that asks for too much; 999 is what a card gives that fell off the bus.
     let code = code as u32;
-    matches!(code, 214 | 220 | 224..=226)
+    matches!(code, 214 | 220 | 224..=226 | 999)
         || ((700..=720).contains(&code) && !matches!(code, 701 | 704 | 705 | 712 | 713 | 720))
 }
 

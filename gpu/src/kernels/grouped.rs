@@ -167,7 +167,8 @@ fn launch(
         x_stride: count(kernel, of.x_stride)?,
         y_stride: count(kernel, of.y_stride)?,
     };
-    let blocks = [count(kernel, factors.widest.div_ceil(64))?, count(kernel, pieces.count())?, 1];
+    // Pieces go first: that side of a grid alone takes more than 65,535.
+    let blocks = [count(kernel, pieces.count())?, count(kernel, factors.widest.div_ceil(64))?, 1];
     gpu.launch(kernel, Launch { blocks, threads: 128, shared: 49_152 }, &params)
 }
 
