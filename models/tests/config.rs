@@ -317,7 +317,7 @@ fn scores_of_whole_texts_are_read_before_padding() {
     check(&of("RewardModel", json!(7)), &[1, 2, 7], 2);
     check(&of("CausalLM", json!(7)), &[1, 2, 7], 1);
     let error = parse(&edited("qwen2_old", &[("pad_token_id", json!("pad"))]));
-    assert!(error.expect_err("no id").to_string().contains("pad_token_id"));
+    assert!(error.expect_err("no id").contains("pad_token_id"));
 }
 
 /// A file of `model_type` alone is transformers' default model of the family.
