@@ -149,6 +149,17 @@ pub(crate) fn check(gpu: &Gpu) -> CheckedBits {
             &logits[row * experts..(row + 1) * experts],
         )?;
         same("a row's experts alone", &bits(&y[row * K..(row + 1) * K]), &bits(&alone))?;
+        for broken in [0, rows - 1] {
+            let mut logits = logits.clone();
+            logits[broken * experts..(broken + 1) * experts].fill(f32::NAN);
+            let (chosen_beside, y_beside) = model.run(gpu, &x, &logits)?;
+            for row in (0..rows).filter(|row| *row != broken) {
+                let (at, places) = (row * K..(row + 1) * K, row * per_row..(row + 1) * per_row);
+                let beside = &chosen_beside[places.clone()];
+                same("experts beside a row of NaN", &chosen[places], beside)?;
+                same("a row beside one of NaN", &bits(&y[at.clone()]), &bits(&y_beside[at]))?;
+            }
+        }
         let mut adapters: Vec<u32> =
             (0..rows).map(|_| [NO_ADAPTER, 0, 2][random.below(3)]).collect();
         adapters[0] = 1;

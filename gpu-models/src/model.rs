@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use gpu::kernels::{AttentionShape, Epilogue, HeadShape, Rotation, RowNorm, Store, product};
+use gpu::kernels::{
+    AttentionShape, Epilogue, HeadShape, Rotation, RowNorm, Store, most_group, product,
+};
 use gpu::{DeviceSlice, Gpu};
 use half::bf16;
 use models::config::{MlpConfig, ModelConfig};
@@ -109,13 +111,13 @@ impl GpuModel {
     ///
     /// # Errors
     /// Those of the source; [`ModelError::Device`] where memory is full; [`ModelError::Unavailable`] for what the kernels
-    /// do not take: heads of more than 256 numbers, more than 64 query heads over one key head, more than 1,024 experts.
+    /// do not take: heads of more than 256 numbers, more query heads over one key head than tiles take, more than 1,024 experts.
     pub fn load(
         gpu: &Gpu,
         config: &Arc<ModelConfig>,
         source: &mut impl WeightSource,
     ) -> Result<GpuModel> {
-        check(config)?;
+        check(gpu, config)?;
         let mut upload = Upload { gpu, source, uploads: Uploads::new(gpu) };
         let weights = Weights::load(&mut upload, config)?;
         let held = upload.uploads.into_held();
@@ -187,14 +189,15 @@ impl GpuModel {
     }
 }
 
-fn check(config: &ModelConfig) -> Result<()> {
+fn check(gpu: &Gpu, config: &ModelConfig) -> Result<()> {
     let experts = config.layers.iter().filter_map(|layer| match layer.mlp {
         MlpConfig::Dense { .. } => None,
         MlpConfig::Experts { num_experts, .. } => Some(num_experts),
     });
+    let group = most_group(gpu, config.head_dim);
     let counts = [
         ("numbers of a head", config.head_dim, MAX_HEAD_DIM),
-        ("query heads over a key head", config.num_heads / config.num_kv_heads, MAX_GROUP),
+        ("query heads over a key head", config.num_heads / config.num_kv_heads, group),
         ("experts of a layer", experts.max().unwrap_or(0), gpu::sources::MAX_EXPERTS as usize),
     ];
     match counts.into_iter().find(|(_, count, max)| count > max) {
@@ -210,7 +213,6 @@ fn check(config: &ModelConfig) -> Result<()> {
 const REVISION: u32 = 1;
 
 const MAX_HEAD_DIM: usize = 256;
-const MAX_GROUP: usize = 64;
 
 fn attention(config: &ModelConfig, window: Option<usize>) -> AttentionShape {
     AttentionShape {

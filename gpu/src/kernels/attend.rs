@@ -197,6 +197,12 @@ fn instance(dim: usize) -> Option<usize> {
     [32, 64, 96, 128, 256].into_iter().find(|instance| dim <= *instance)
 }
 
+/// Most query heads over a key head of `dim` numbers that the card's tiles take.
+pub fn most_group(gpu: &Gpu, dim: usize) -> usize {
+    let (rows, name) = wide(dim);
+    if gpu.has(&name) { rows } else { NARROW }
+}
+
 /// Rows and name of the wide instance.
 fn wide(dim: usize) -> (usize, String) {
     let instance = instance(dim).unwrap_or(256);

@@ -13,7 +13,7 @@ mod product;
 mod rotate;
 mod rows;
 
-pub use attend::{Attention, AttentionShape, QuerySpan, attend};
+pub use attend::{Attention, AttentionShape, QuerySpan, attend, most_group};
 pub use draw::{Draws, NO_TOKEN, RowDraw, draw};
 pub use epilogue::{Activation, Epilogue, Store};
 pub use experts::{ExpertShape, NO_ADAPTER, Routed, RoutedAdapters, combine, route, route_adapted};
