@@ -347,7 +347,8 @@ impl<F: Forward> Core<F> {
 
     fn insert_adapter(&mut self, name: Arc<str>, adapter: Arc<Adapter>) -> Result<(), ModelError> {
         let digest: Arc<str> = adapter.digest.as_str().into();
-        let slot = self.forward.insert(adapter.clone()).inspect_err(|error| {
+        let head_labels = adapter.head.as_ref().map(models::head::Head::n_labels);
+        let slot = self.forward.insert(adapter).inspect_err(|error| {
             self.lost |= matches!(error, ModelError::Device { lost: true, .. });
         })?;
         self.n_insertions += 1;
@@ -356,12 +357,7 @@ impl<F: Forward> Core<F> {
         } else {
             CachedAdapter::Frozen(digest.clone())
         };
-        let served = ServedAdapter {
-            digest,
-            cached,
-            head_labels: adapter.head.as_ref().map(models::head::Head::n_labels),
-            slot,
-        };
+        let served = ServedAdapter { digest, cached, head_labels, slot };
         self.slots.insert(served.slot, SlotUse::default());
         if let Some(replaced) = self.adapters.insert(name, served) {
             self.retire(replaced.slot);
