@@ -7,8 +7,9 @@ use minijinja::machinery::parse;
 use sha2::{Digest, Sha256};
 
 use super::error::{self, RenderError};
+use super::escapes::check_escapes;
 use super::eval::evaluator::TemplateEvaluator;
-use super::generation::rewrite_generation;
+use super::generation::rewrite_tags;
 use super::globals::globals;
 use super::heap::{Heap, RenderLimits};
 use super::nesting::{check_nesting, syntax};
@@ -42,7 +43,7 @@ impl Rendered {
 /// The chat templates of one model: a default one, and others by name.
 #[derive(Clone, Debug)]
 pub struct ChatTemplate {
-    /// Sources by name, with generation blocks rewritten.
+    /// Sources by name, with line ends and tags rewritten.
     variants: Vec<(String, String)>,
     /// `bos_token`, `eos_token` and others, by the names that templates use.
     pub(super) special_tokens: Vec<(String, String)>,
@@ -55,15 +56,19 @@ impl ChatTemplate {
     /// names that templates use (`bos_token`, …).
     ///
     /// # Errors
-    /// [`ChatError::Template`] with the template's name and line if one does not parse.
+    /// [`ChatError::Template`] with the template's name and line if one does not parse or holds an
+    /// escape that is not supported.
     pub fn new(
         sources: Vec<(String, String)>,
         special_tokens: Vec<(String, String)>,
     ) -> Result<ChatTemplate> {
         let mut variants = Vec::new();
         for (name, source) in sources {
-            let source = rewrite_generation(&source);
+            // As Jinja's lexer does, in literals too.
+            let source = source.replace("\r\n", "\n").replace('\r', "\n");
+            let source = rewrite_tags(&source);
             check_nesting(&source)
+                .and_then(|()| check_escapes(&source))
                 .map_err(|e| ChatError::Template(format!("the template `{name}`: {e}")))?;
             parse(&source, FILE, syntax())
                 .map_err(|e| ChatError::Template(format!("the template `{name}`: {e}")))?;

@@ -17,11 +17,7 @@ pub(super) fn of_map(
     match name {
         "keys" => heap.list(map.entries.iter().map(|(k, _)| k.clone()).collect()),
         "values" => heap.list(map.entries.iter().map(|(_, v)| v.clone()).collect()),
-        "items" => {
-            let pairs: Result<Vec<Value>, RenderError> =
-                map.entries.iter().map(|(k, v)| heap.tuple(vec![k.clone(), v.clone()])).collect();
-            heap.list(pairs?)
-        }
+        "items" => heap.list(pairs(heap, map)?),
         "get" => {
             args.only("get", &["key", "default"])?;
             let found = lookup(heap, map, args.need(0, "key")?)?;
@@ -30,6 +26,11 @@ pub(super) fn of_map(
         "copy" => Ok(value.clone()),
         _ => Err(invalid(format!("`{name}` would change the map"))),
     }
+}
+
+/// The entries of a map as tuples.
+pub(super) fn pairs(heap: &Heap, map: &Map) -> Result<Vec<Value>, RenderError> {
+    map.entries.iter().map(|(k, v)| heap.tuple(vec![k.clone(), v.clone()])).collect()
 }
 
 /// Calls a method of a list or tuple.

@@ -1,6 +1,7 @@
 //! Equality, order and look-up of values, as Python defines them.
 
 use std::cmp::Ordering;
+use std::rc::Rc;
 
 use super::error::{RenderError, invalid};
 use super::heap::Heap;
@@ -37,6 +38,7 @@ pub(super) fn equal(heap: &Heap, a: &Value, b: &Value) -> Result<bool, RenderErr
                 same
             }
         }
+        (Value::Generator(a), Value::Generator(b)) => Rc::ptr_eq(a, b),
         (Value::Namespace(a), Value::Namespace(b)) | (Value::Macro(a), Value::Macro(b)) => a == b,
         (Value::Builtin(a), Value::Builtin(b)) => a == b,
         (a, b) => match (a.as_int(), b.as_int()) {
@@ -55,15 +57,21 @@ pub(super) fn lookup(heap: &Heap, map: &Map, key: &Value) -> Result<Option<Value
         heap.steps(1 + map.entries.len() as u64 / 16)?;
         return Ok(map.get(key).cloned());
     }
-    if matches!(key, Value::Seq(s) if !s.tuple) || matches!(key, Value::Map(_)) {
-        return Err(invalid(format!("{} cannot be a key", key.kind())));
-    }
+    check_key(key)?;
     for (k, v) in &map.entries {
         if equal(heap, k, key)? {
             return Ok(Some(v.clone()));
         }
     }
     Ok(None)
+}
+
+/// Refuses what Python cannot hash.
+pub(super) fn check_key(key: &Value) -> Result<(), RenderError> {
+    if matches!(key, Value::Seq(s) if !s.tuple) || matches!(key, Value::Map(_)) {
+        return Err(invalid(format!("{} cannot be a key", key.kind())));
+    }
+    Ok(())
 }
 
 /// Python's order for `<`, `<=`, `>`, `>=`; `None` if a float is NaN.

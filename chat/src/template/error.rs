@@ -59,3 +59,9 @@ impl From<RenderError> for ChatError {
 pub(super) fn invalid(what: impl Into<String>) -> RenderError {
     RenderErrorKind::Invalid(what.into()).into()
 }
+
+/// The error of an operation that Python does not define for a generator, or for which it writes
+/// the generator's address.
+pub(super) fn needs_list() -> RenderError {
+    invalid("a filter's result must go through `list` first")
+}

@@ -1,13 +1,15 @@
 //! Jinja's filters that chat templates use. Any other name is an error.
 
+use std::cmp::Ordering;
+
 use super::args::Args;
-use super::error::{RenderError, invalid};
+use super::error::{RenderError, invalid, needs_list};
 use super::eval::evaluator::TemplateEvaluator;
 use super::heap::Heap;
 use super::strings::{self, Ends};
 use super::value::Value;
 use super::write::{self, JsonStyle};
-use super::{format, lists, methods};
+use super::{collections, format, lists, methods};
 use crate::text::Text;
 
 /// The widest indentation that `tojson` and `indent` accept.
@@ -57,15 +59,16 @@ fn apply<'t>(
             ev.heap.text(text)
         }
         "attr" => match args.need(0, "name")?.as_str() {
+            // Unlike `map.name`, it does not fall back to the items.
+            Some(name) if matches!(value, Value::Map(_)) && !methods::exists(value, name) => {
+                Ok(Value::Undefined)
+            }
             Some(name) => ev.attr(value, name),
             None => Err(invalid("`attr` needs a name")),
         },
         "items" => match value {
-            Value::Undefined => ev.heap.list(Vec::new()),
-            Value::Map(_) => {
-                let none = Args { positional: Vec::new(), named: Vec::new() };
-                methods::call(&ev.heap, value, "items", &none)
-            }
+            Value::Undefined => ev.heap.generator(Vec::new()),
+            Value::Map(map) => ev.heap.generator(collections::pairs(&ev.heap, map)?),
             other => Err(invalid(format!("`items` needs a map, not {}", other.kind()))),
         },
         _ => lists::apply(ev, name, value, args),
@@ -82,6 +85,7 @@ fn length(heap: &Heap, value: &Value) -> Result<Value, RenderError> {
         Value::Seq(seq) => seq.items.len(),
         Value::Map(map) => map.entries.len(),
         Value::Loop(info) => info.items.len(),
+        Value::Generator(_) => return Err(needs_list()),
         other => return Err(invalid(format!("{} has no length", other.kind()))),
     };
     Ok(Value::Int(length as i128))
@@ -147,8 +151,7 @@ fn of_text(
         "indent" => indented(heap, &text, args)?,
         "format" => format::filled(heap, &text, &args.positional)?,
         "wordcount" => {
-            let count = strings::split(&text, None, usize::MAX, false).len();
-            return Ok(Some(Value::Int(count as i128)));
+            return Ok(Some(Value::Int(strings::words(text.as_str()) as i128)));
         }
         _ => text.map_chars(|c, out| match c {
             '&' => out.push_str("&amp;"),
@@ -218,6 +221,11 @@ fn of_number(
 ) -> Result<Option<Value>, RenderError> {
     Ok(Some(match name {
         "int" => {
+            args.only(name, &["default", "base"])?;
+            let base = args.get(1, "base").map_or(Some(10), Value::as_int);
+            if value.as_str().is_some() && base != Some(10) {
+                return Err(invalid("`int` reads a text to no other `base` than 10"));
+            }
             to_int(heap, value).or_else(|| args.get(0, "default").cloned()).unwrap_or(Value::Int(0))
         }
         "float" => to_float(value)
@@ -264,11 +272,16 @@ fn to_float(value: &Value) -> Option<f64> {
 }
 
 fn round(value: &Value, args: &Args<'_>) -> Result<Value, RenderError> {
+    args.only("round", &["precision", "method"])?;
     let x = value.as_f64().ok_or_else(|| invalid(format!("`round` of {}", value.kind())))?;
     let digits = args.get(0, "precision").and_then(Value::as_int).unwrap_or(0);
     let digits = i32::try_from(digits.clamp(-300, 300)).expect("clamped");
+    let method = args.get(1, "method").map_or(Some("common"), Value::as_str);
+    if let (Some("common"), Some(int)) = (method, value.as_int()) {
+        return round_int(int, digits);
+    }
     let scale = 10f64.powi(digits);
-    let rounded = match args.get(1, "method").map_or(Some("common"), Value::as_str) {
+    let rounded = match method {
         Some("ceil") => (x * scale).ceil() / scale,
         Some("floor") => (x * scale).floor() / scale,
         // Python rounds the exact decimal value, halves to even; Rust's formatting does the same.
@@ -279,4 +292,22 @@ fn round(value: &Value, args: &Args<'_>) -> Result<Value, RenderError> {
         _ => return Err(invalid("`round` knows common, ceil and floor")),
     };
     Ok(Value::Float(rounded))
+}
+
+/// Python's `round` of an int, which stays one. Halves go to the even neighbour.
+fn round_int(value: i128, digits: i32) -> Result<Value, RenderError> {
+    let Ok(zeros) = u32::try_from(-digits) else {
+        return Ok(Value::Int(value));
+    };
+    // A power beyond 128 bits is more than twice any value.
+    let Some(unit) = 10i128.checked_pow(zeros) else {
+        return Ok(Value::Int(0));
+    };
+    let over = value.rem_euclid(unit);
+    let rounded = value.checked_sub(over).and_then(|below| match over.cmp(&(unit - over)) {
+        Ordering::Less => Some(below),
+        Ordering::Equal if below / unit % 2 == 0 => Some(below),
+        Ordering::Equal | Ordering::Greater => below.checked_add(unit),
+    });
+    rounded.map(Value::Int).ok_or_else(|| invalid(format!("`round` of {value} is too large")))
 }

@@ -1,11 +1,13 @@
-//! Generation blocks, the one tag that Hugging Face adds to Jinja.
+//! Generation blocks, the one tag that Hugging Face adds to Jinja, and raw blocks, whose ends
+//! minijinja trims more than Jinja does.
 
 /// The filter that replaces a generation block after the source is rewritten.
 pub(super) const GENERATION_FILTER: &str = "__generation__";
 
-/// Rewrites `{% generation %}` and `{% endgeneration %}` as a filter block, which has the same
-/// white space control and scope, so that a parser of plain Jinja accepts them.
-pub(super) fn rewrite_generation(source: &str) -> String {
+/// Rewrites tags for minijinja's parser. `{% generation %}` and `{% endgeneration %}` become a
+/// filter block, which has the same white space control and scope. A raw block becomes one that
+/// keeps a newline at its beginning, and spaces if it has nothing else, as it does in Jinja.
+pub(super) fn rewrite_tags(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     let mut rest = source;
     while let Some(at) = rest.find('{') {
@@ -33,17 +35,31 @@ pub(super) fn rewrite_generation(source: &str) -> String {
             Some("endgeneration") => {
                 out.push_str(&tag.replacen("endgeneration", "endfilter", 1));
             }
-            Some("raw") => {
-                out.push_str(tag);
-                let end = end_of_raw(rest);
-                out.push_str(&rest[..end]);
-                rest = &rest[end..];
-            }
+            Some("raw") => rest = push_raw(tag, rest, &mut out),
             _ => out.push_str(tag),
         }
     }
     out.push_str(rest);
     out
+}
+
+/// Appends a raw block that begins with `tag`, up to its end tag or into it, and returns what is
+/// left of `rest`.
+fn push_raw<'s>(tag: &str, rest: &'s str, out: &mut String) -> &'s str {
+    let (content, later) = rest.split_at(end_of_raw(rest));
+    match tag.strip_suffix("%}") {
+        Some(start) if !start.ends_with(['-', '+']) => out.extend([start, "+%}", content]),
+        _ => out.extend([tag, content]),
+    }
+    // Jinja trims spaces before a tag at the beginning of its line alone, minijinja these too.
+    let only_spaces = content.trim_start().is_empty() && !content.contains('\n');
+    match later.strip_prefix("{%") {
+        Some(end) if only_spaces && !end.starts_with(['-', '+']) => {
+            out.push_str("{%+");
+            end
+        }
+        _ => later,
+    }
 }
 
 /// The end of a tag; quoted strings within it may hold anything.
@@ -78,10 +94,10 @@ fn end_of_raw(rest: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::rewrite_generation;
+    use super::rewrite_tags;
 
     #[test]
-    fn generation_tags_become_filter_blocks() {
+    fn tags_are_rewritten_for_the_parser() {
         for (source, expected) in [
             (
                 "{%- generation -%}x{%+ endgeneration %}",
@@ -92,13 +108,20 @@ mod tests {
             ("{{ '{% generation %}' }}", "{{ '{% generation %}' }}"),
             (
                 "{% raw %}{% generation %}{% endraw %}{% generation %}",
-                "{% raw %}{% generation %}{% endraw %}{% filter __generation__ %}",
+                "{% raw +%}{% generation %}{% endraw %}{% filter __generation__ %}",
             ),
+            ("{%raw%}\na{%endraw%}", "{%raw+%}\na{%endraw%}"),
+            ("{%- raw -%}\na{%- endraw %}", "{%- raw -%}\na{%- endraw %}"),
+            ("{% raw %} {% endraw %}{{a}}", "{% raw +%} {%+ endraw %}{{a}}"),
+            ("{% raw %} \n {% endraw %}", "{% raw +%} \n {% endraw %}"),
+            ("{% raw %} {%- endraw %}", "{% raw +%} {%- endraw %}"),
+            ("{% raw %} a {% endraw %}", "{% raw +%} a {% endraw %}"),
+            ("{% raw %}", "{% raw +%}"),
             ("{% if generation %}", "{% if generation %}"),
             ("{ a {% set x = '%}' %} b", "{ a {% set x = '%}' %} b"),
             ("{% generation", "{% generation"),
         ] {
-            assert_eq!(rewrite_generation(source), expected);
+            assert_eq!(rewrite_tags(source), expected);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! A conversation as a template's variables.
 
+use std::collections::HashMap;
+
 use serde_json::Value as Json;
 
 use super::error::{RenderError, invalid};
@@ -32,31 +34,35 @@ const REASONING: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];
 /// Names taken by a conversation's own fields.
 const RESERVED: [&str; 4] = ["messages", "tools", "documents", "add_generation_prompt"];
 
-/// Converts a conversation and the special tokens to the template's global variables.
+/// Converts a conversation and the special tokens to the template's global variables. A request may
+/// give any number of them, and a template reads its own at every message: hence a map.
 pub(super) fn globals(
     conversation: &Conversation,
     special_tokens: &[(String, String)],
-) -> Result<Vec<(String, Value)>, RenderError> {
+) -> Result<HashMap<String, Value>, RenderError> {
     if conversation.messages.is_empty() {
         return Err(invalid("the conversation has no messages"));
     }
     let messages: Result<Vec<Value>, RenderError> =
         conversation.messages.iter().map(message).collect();
-    let mut globals = vec![
-        ("messages".to_owned(), Value::given_list(messages?)?),
-        ("tools".to_owned(), objects(conversation.tools.as_deref(), "tools")?),
-        ("documents".to_owned(), objects(conversation.documents.as_deref(), "documents")?),
-        ("add_generation_prompt".to_owned(), Value::Bool(conversation.add_generation_prompt)),
+    // In the order of their names.
+    let fields = [
+        Value::given_list(messages?)?,
+        objects(conversation.tools.as_deref(), "tools")?,
+        objects(conversation.documents.as_deref(), "documents")?,
+        Value::Bool(conversation.add_generation_prompt),
     ];
+    let tokens = special_tokens.iter();
+    let mut globals: HashMap<String, Value> =
+        tokens.map(|(name, token)| (name.clone(), Value::given(token, Origin::Template))).collect();
     for (name, value) in &conversation.kwargs {
         if RESERVED.contains(&name.as_str()) {
             return Err(invalid(format!("`{name}` is no switch of the template")));
         }
-        globals.push((name.clone(), Value::from_json(value, Origin::Request)?));
+        // As in transformers, a switch wins over a special token of its name.
+        globals.insert(name.clone(), Value::from_json(value, Origin::Request)?);
     }
-    for (name, token) in special_tokens {
-        globals.push((name.clone(), Value::given(token, Origin::Template)));
-    }
+    globals.extend(RESERVED.map(str::to_owned).into_iter().zip(fields));
     Ok(globals)
 }
 

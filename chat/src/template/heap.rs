@@ -10,14 +10,15 @@ use std::rc::Rc;
 
 use super::charge::Charge;
 use super::error::{RenderError, RenderErrorKind};
-use super::value::{Map, Seq, Str, Value, deeper};
+use super::value::{Generator, Map, Seq, Str, Value, deeper};
 use crate::text::Text;
 
 /// The limits of one render.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RenderLimits {
-    /// Steps: syntax nodes evaluated, list items made, and one for every 256 bytes copied or 8
-    /// bytes examined character by character. A step takes about 0.1 µs.
+    /// Steps: syntax nodes evaluated, list items made, and one for every 256 bytes copied or
+    /// searched, names of variables included, or 8 bytes examined character by character. A step
+    /// takes about 0.1 µs.
     pub steps: u64,
     /// Bytes held at once by values that the template made.
     pub live_bytes: usize,
@@ -38,6 +39,8 @@ const ITEM_BYTES: usize = size_of::<Value>() * 2;
 const BYTES_A_STEP: usize = 256;
 /// Bytes that one step maps or compares character by character, or prepares to search for.
 const BYTES_A_CHAR_STEP: usize = 8;
+/// Bytes that comparing one name with another reads beside the name's own.
+const NAME_BYTES: usize = 16;
 
 /// Makes values and counts their cost.
 pub(super) struct Heap {
@@ -75,6 +78,12 @@ impl Heap {
         self.steps(1 + (bytes / BYTES_A_CHAR_STEP) as u64)
     }
 
+    /// Charges for comparing `name` with `others` names, as if each began with it.
+    pub(super) fn search(&self, name: &str, others: usize) -> Result<(), RenderError> {
+        let bytes = others.saturating_mul(NAME_BYTES + name.len());
+        self.steps((bytes / BYTES_A_STEP) as u64)
+    }
+
     /// Refuses, before allocation, a result of `bytes` that exceeds the limit.
     pub(super) fn room(&self, bytes: usize) -> Result<(), RenderError> {
         self.grow(0, bytes)
@@ -109,19 +118,35 @@ impl Heap {
 
     /// A list value.
     pub(super) fn list(&self, items: Vec<Value>) -> Result<Value, RenderError> {
-        self.seq(items, false)
+        self.seq(items, false, false)
     }
 
     /// A tuple value.
     pub(super) fn tuple(&self, items: Vec<Value>) -> Result<Value, RenderError> {
-        self.seq(items, true)
+        self.seq(items, true, false)
     }
 
-    fn seq(&self, items: Vec<Value>, tuple: bool) -> Result<Value, RenderError> {
+    /// A pair of `groupby`: a key and the list of the items that have it.
+    pub(super) fn group(&self, key: Value, items: Value) -> Result<Value, RenderError> {
+        self.seq(vec![key, items], true, true)
+    }
+
+    fn seq(&self, items: Vec<Value>, tuple: bool, group: bool) -> Result<Value, RenderError> {
+        let (depth, charge) = self.admit(&items, items.capacity())?;
+        Ok(Value::Seq(Rc::new(Seq { items, tuple, group, depth, _charge: Some(charge) })))
+    }
+
+    /// The result of a filter that is a generator or an iterator in Python.
+    pub(super) fn generator(&self, items: Vec<Value>) -> Result<Value, RenderError> {
+        let (depth, charge) = self.admit(&items, items.capacity())?;
+        Ok(Value::Generator(Rc::new(Generator::new(items, depth, charge))))
+    }
+
+    /// The depth of a value that holds `items`, and a charge for room for `capacity` of them.
+    fn admit(&self, items: &[Value], capacity: usize) -> Result<(u32, Charge), RenderError> {
         self.steps(items.len() as u64 / 8)?;
-        let charge = self.charge((items.capacity() + 1) * ITEM_BYTES)?;
-        let depth = deeper(items.iter())?;
-        Ok(Value::Seq(Rc::new(Seq { items, tuple, depth, _charge: Some(charge) })))
+        let charge = self.charge((capacity + 1) * ITEM_BYTES)?;
+        Ok((deeper(items.iter())?, charge))
     }
 
     /// A map value; the keys must differ.

@@ -1,10 +1,11 @@
-//! Filters over lists and maps. Some are generators in Jinja; here every result is a list.
+//! Filters over lists and maps. Those that are generators in Jinja are evaluated at once here;
+//! their results can still be read but once.
 
 use std::cmp::Ordering;
 
 use super::args::Args;
-use super::compare::{equal, order};
-use super::error::{RenderError, invalid};
+use super::compare::{check_key, equal, order};
+use super::error::{RenderError, invalid, needs_list};
 use super::eval::evaluator::TemplateEvaluator;
 use super::heap::Heap;
 use super::operators::add;
@@ -29,8 +30,11 @@ pub(super) fn apply<'t>(
             methods::join_values(&ev.heap, &items, &separator)
         }
         "list" => new_list(ev, ev.items(value)?),
-        "first" => Ok(first(ev.items(value)?)),
-        "last" => Ok(ev.items(value)?.pop().unwrap_or(Value::Undefined)),
+        "first" => Ok(first(ev.lend(value)?)),
+        "last" => match value {
+            Value::Generator(_) => Err(needs_list()),
+            other => Ok(ev.items(other)?.pop().unwrap_or(Value::Undefined)),
+        },
         "reverse" => match value {
             Value::Str(s) => {
                 ev.heap.chars(s.text.len())?;
@@ -43,7 +47,11 @@ pub(super) fn apply<'t>(
             other => {
                 let mut items = ev.items(other)?;
                 items.reverse();
-                new_list(ev, items)
+                // Python has an iterator for what it can read backwards, and copies what it cannot.
+                match other {
+                    Value::Generator(_) => new_list(ev, items),
+                    _ => ev.heap.generator(items),
+                }
             }
         },
         "map" => map(ev, value, args),
@@ -51,19 +59,18 @@ pub(super) fn apply<'t>(
         "selectattr" | "rejectattr" => select(ev, value, args, (name == "selectattr", true)),
         "sort" => {
             let items = ev.items(value)?;
-            let sorted = sorted(ev, items, args.get(2, "attribute"), args)?;
+            let how = (flag(args, 0, "reverse"), flag(args, 1, "case_sensitive"));
+            let sorted = sorted(ev, items, args.get(2, "attribute"), how)?;
             new_list(ev, sorted)
         }
         "min" | "max" => {
             let items = ev.items(value)?;
-            let mut sorted = sorted(ev, items, args.get(1, "attribute"), &none())?;
-            Ok(if name == "min" { first(sorted) } else { sorted.pop().unwrap_or(Value::Undefined) })
+            // The sort is stable: of equal ones, both take the first, as in Python.
+            let how = (name == "max", flag(args, 0, "case_sensitive"));
+            Ok(first(sorted(ev, items, args.get(1, "attribute"), how)?))
         }
         "dictsort" => dictsort(ev, value, args),
-        "unique" => {
-            let kept = unique(&ev.heap, ev.items(value)?)?;
-            new_list(ev, kept)
-        }
+        "unique" => unique(ev, value, args),
         "sum" => sum(ev, value, args),
         "batch" | "slice" => chunks(ev, name, value, args),
         "groupby" => groupby(ev, value, args),
@@ -71,8 +78,9 @@ pub(super) fn apply<'t>(
     }
 }
 
-fn none<'t>() -> Args<'t> {
-    Args { positional: Vec::new(), named: Vec::new() }
+/// Whether an argument is given and true.
+fn flag(args: &Args<'_>, at: usize, name: &str) -> bool {
+    args.get(at, name).is_some_and(Value::truth)
 }
 
 fn new_list(ev: &TemplateEvaluator<'_>, items: Vec<Value>) -> Result<Value, RenderError> {
@@ -91,14 +99,25 @@ fn attributes(
 ) -> Result<Vec<Value>, RenderError> {
     match attribute {
         None | Some(Value::None) => Ok(items),
-        Some(path) => items.iter().map(|item| at_path(ev, item, path)).collect(),
+        Some(path) => items.iter().map(|item| at_path(ev, item, path, None)).collect(),
     }
 }
 
-/// An item by key or index, or by a path with dots, as Jinja's attribute getter finds it.
-fn at_path(ev: &TemplateEvaluator<'_>, item: &Value, path: &Value) -> Result<Value, RenderError> {
+/// An item by key or index, or by a path with dots, as Jinja's attribute getter finds it. Where a
+/// part of the path leads nowhere, it goes on from the default.
+fn at_path(
+    ev: &TemplateEvaluator<'_>,
+    item: &Value,
+    path: &Value,
+    default: Option<&Value>,
+) -> Result<Value, RenderError> {
+    let default = default.filter(|default| !matches!(default, Value::None));
+    let or_default = |found: Value| match default {
+        Some(default) if matches!(found, Value::Undefined) => default.clone(),
+        _ => found,
+    };
     let Some(path) = path.as_str() else {
-        return ev.item(item, path);
+        return ev.item(item, path).map(or_default);
     };
     let mut found = item.clone();
     for part in path.split('.') {
@@ -106,7 +125,7 @@ fn at_path(ev: &TemplateEvaluator<'_>, item: &Value, path: &Value) -> Result<Val
             Ok(index) => Value::Int(index),
             Err(_) => ev.heap.str(part)?,
         };
-        found = ev.item(&found, &key)?;
+        found = or_default(ev.item(&found, &key)?);
     }
     Ok(found)
 }
@@ -116,19 +135,17 @@ fn map<'t>(
     value: &Value,
     args: &Args<'t>,
 ) -> Result<Value, RenderError> {
-    let items = ev.items(value)?;
+    // As in Jinja, which does not ask whether it could be iterated over.
+    if !value.truth() {
+        return ev.heap.generator(Vec::new());
+    }
+    let items = ev.lend(value)?;
     let named = |name: &str| args.named.iter().find(|(n, _)| *n == name).map(|(_, v)| v);
     if let Some(path) = named("attribute") {
         let default = named("default");
-        let mut out = Vec::new();
-        for item in &items {
-            let found = at_path(ev, item, path)?;
-            out.push(match (&found, default) {
-                (Value::Undefined, Some(default)) => default.clone(),
-                _ => found,
-            });
-        }
-        return new_list(ev, out);
+        let found: Result<Vec<Value>, RenderError> =
+            items.iter().map(|item| at_path(ev, item, path, default)).collect();
+        return ev.heap.generator(found?);
     }
     let Some(filter) = args.positional.first().and_then(Value::as_str) else {
         return Err(invalid("`map` needs a filter or an attribute"));
@@ -140,7 +157,7 @@ fn map<'t>(
         // The filter may be `map` again.
         out.push(ev.deeper(|ev| ev.apply_filter(filter, item, &rest))?);
     }
-    new_list(ev, out)
+    ev.heap.generator(out)
 }
 
 fn select<'t>(
@@ -149,7 +166,11 @@ fn select<'t>(
     args: &Args<'t>,
     (wanted, by_attribute): (bool, bool),
 ) -> Result<Value, RenderError> {
-    let items = ev.items(value)?;
+    // As in Jinja, which does not ask whether it could be iterated over.
+    if !value.truth() {
+        return ev.heap.generator(Vec::new());
+    }
+    let items = ev.lend(value)?;
     let at = usize::from(by_attribute);
     let test = match args.positional.get(at) {
         None => None,
@@ -159,7 +180,7 @@ fn select<'t>(
     let mut kept = Vec::new();
     for item in items {
         let subject = if by_attribute {
-            at_path(ev, &item, args.need(0, "attribute")?)?
+            at_path(ev, &item, args.need(0, "attribute")?, None)?
         } else {
             item.clone()
         };
@@ -171,7 +192,12 @@ fn select<'t>(
             kept.push(item);
         }
     }
-    new_list(ev, kept)
+    ev.heap.generator(kept)
+}
+
+/// What a value is compared by: text in lower case, unless cases count.
+fn comparable(heap: &Heap, value: Value, exact: bool) -> Result<Value, RenderError> {
+    if exact { Ok(value) } else { folded(heap, &value) }
 }
 
 /// Text in lower case, as Jinja compares by default.
@@ -189,15 +215,12 @@ fn sorted(
     ev: &TemplateEvaluator<'_>,
     items: Vec<Value>,
     attribute: Option<&Value>,
-    args: &Args<'_>,
+    (reverse, exact): (bool, bool),
 ) -> Result<Vec<Value>, RenderError> {
-    let reverse = args.get(0, "reverse").is_some_and(Value::truth);
-    let exact = args.get(1, "case_sensitive").is_some_and(Value::truth);
     let mut keyed = Vec::new();
     let keys = attributes(ev, items.clone(), attribute)?;
     for (item, key) in items.into_iter().zip(keys) {
-        let key = if exact { key } else { folded(&ev.heap, &key)? };
-        keyed.push((key, item));
+        keyed.push((comparable(&ev.heap, key, exact)?, item));
     }
     sort_by_key(&ev.heap, &mut keyed, reverse)?;
     Ok(keyed.into_iter().map(|(_, item)| item).collect())
@@ -244,7 +267,7 @@ fn dictsort(
     let Value::Map(map) = value else {
         return Err(invalid(format!("`dictsort` needs a map, not {}", value.kind())));
     };
-    let exact = args.get(0, "case_sensitive").is_some_and(Value::truth);
+    let exact = flag(args, 0, "case_sensitive");
     let by_value = match args.get(1, "by").map(Value::as_str) {
         None | Some(Some("key")) => false,
         Some(Some("value")) => true,
@@ -253,11 +276,10 @@ fn dictsort(
     let mut keyed = Vec::new();
     for (k, v) in &map.entries {
         let key = if by_value { v } else { k };
-        let key = if exact { key.clone() } else { folded(&ev.heap, key)? };
+        let key = comparable(&ev.heap, key.clone(), exact)?;
         keyed.push((key, ev.heap.tuple(vec![k.clone(), v.clone()])?));
     }
-    let reverse = args.get(2, "reverse").is_some_and(Value::truth);
-    sort_by_key(&ev.heap, &mut keyed, reverse)?;
+    sort_by_key(&ev.heap, &mut keyed, flag(args, 2, "reverse"))?;
     new_list(ev, keyed.into_iter().map(|(_, pair)| pair).collect())
 }
 
@@ -277,8 +299,8 @@ fn chunks(
     value: &Value,
     args: &Args<'_>,
 ) -> Result<Value, RenderError> {
-    let items = ev.items(value)?;
-    let count = args.need(0, "count")?.as_int();
+    let items = ev.lend(value)?;
+    let count = args.need(0, if name == "batch" { "linecount" } else { "slices" })?.as_int();
     let count = count.and_then(|n| usize::try_from(n).ok());
     let Some(count) = count.filter(|n| *n > 0) else {
         return Err(invalid(format!("`{name}` needs a positive count")));
@@ -294,7 +316,7 @@ fn chunks(
             }
             rows.push(new_list(ev, row)?);
         }
-        return new_list(ev, rows);
+        return ev.heap.generator(rows);
     }
     let (each, longer) = (items.len() / count, items.len() % count);
     let mut rest = items.as_slice();
@@ -307,7 +329,7 @@ fn chunks(
         }
         rows.push(new_list(ev, row)?);
     }
-    new_list(ev, rows)
+    ev.heap.generator(rows)
 }
 
 /// `groupby(attribute)`: pairs of a key and the items that have it, in the order of the keys.
@@ -316,38 +338,51 @@ fn groupby(
     value: &Value,
     args: &Args<'_>,
 ) -> Result<Value, RenderError> {
+    args.only("groupby", &["attribute", "default", "case_sensitive"])?;
     let path = args.need(0, "attribute")?;
+    let exact = flag(args, 2, "case_sensitive");
     let mut keyed = Vec::new();
     for item in ev.items(value)? {
-        let key = at_path(ev, &item, path)?;
-        keyed.push((folded(&ev.heap, &key)?, (key, item)));
+        let key = at_path(ev, &item, path, args.get(1, "default"))?;
+        keyed.push((comparable(&ev.heap, key.clone(), exact)?, (key, item)));
     }
     sort_by_key(&ev.heap, &mut keyed, false)?;
     let mut groups: Vec<(Value, Value, Vec<Value>)> = Vec::new();
-    for (folded, (key, item)) in keyed {
+    for (compared, (key, item)) in keyed {
         match groups.last_mut() {
-            Some((last, _, items)) if equal(&ev.heap, last, &folded)? => items.push(item),
-            _ => groups.push((folded, key, vec![item])),
+            Some((last, _, items)) if equal(&ev.heap, last, &compared)? => items.push(item),
+            _ => groups.push((compared, key, vec![item])),
         }
     }
     let mut pairs = Vec::new();
     for (_, key, items) in groups {
-        let items = ev.heap.list(items)?;
-        pairs.push(ev.heap.tuple(vec![key, items])?);
+        let items = new_list(ev, items)?;
+        pairs.push(ev.heap.group(key, items)?);
     }
     new_list(ev, pairs)
 }
 
-/// The items of a list without those equal to an earlier one.
-fn unique(heap: &Heap, items: Vec<Value>) -> Result<Vec<Value>, RenderError> {
-    let mut kept: Vec<Value> = Vec::new();
-    'items: for item in items {
-        for other in &kept {
-            if equal(heap, other, &item)? {
+/// `unique`: the items without those whose attribute, or who themselves, equal an earlier one's.
+fn unique(
+    ev: &TemplateEvaluator<'_>,
+    value: &Value,
+    args: &Args<'_>,
+) -> Result<Value, RenderError> {
+    args.only("unique", &["case_sensitive", "attribute"])?;
+    let exact = flag(args, 0, "case_sensitive");
+    let items = ev.lend(value)?;
+    let keys = attributes(ev, items.clone(), args.get(1, "attribute"))?;
+    let (mut seen, mut kept): (Vec<Value>, Vec<Value>) = (Vec::new(), Vec::new());
+    'items: for (item, key) in items.into_iter().zip(keys) {
+        check_key(&key)?;
+        let key = comparable(&ev.heap, key, exact)?;
+        for other in &seen {
+            if equal(&ev.heap, other, &key)? {
                 continue 'items;
             }
         }
+        seen.push(key);
         kept.push(item);
     }
-    Ok(kept)
+    ev.heap.generator(kept)
 }

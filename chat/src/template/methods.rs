@@ -251,11 +251,17 @@ fn partition(heap: &Heap, text: &Text, name: &str, args: &Args<'_>) -> Result<Va
 
 /// `separator.join(parts)`, where every part is text.
 fn join(heap: &Heap, separator: &Text, args: &Args<'_>) -> Result<Value, RenderError> {
-    let Value::Seq(parts) = args.need(0, "parts")? else {
-        return Err(invalid("`join` takes a list of texts"));
+    let read;
+    let parts: &[Value] = match args.need(0, "parts")? {
+        Value::Seq(parts) => &parts.items,
+        Value::Generator(generator) => {
+            read = generator.read()?;
+            &read
+        }
+        _ => return Err(invalid("`join` takes a list of texts")),
     };
     let mut out = Text::default();
-    for (i, part) in parts.items.iter().enumerate() {
+    for (i, part) in parts.iter().enumerate() {
         let part = part
             .as_text()
             .ok_or_else(|| invalid(format!("`join` takes texts, not {}", part.kind())))?;

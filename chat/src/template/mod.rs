@@ -21,6 +21,7 @@ mod chat_template;
 mod collections;
 mod compare;
 mod error;
+mod escapes;
 mod eval;
 mod filters;
 mod format;
@@ -36,6 +37,8 @@ mod report;
 pub(crate) mod source;
 mod strftime;
 mod strings;
+#[cfg(test)]
+mod tests;
 mod value;
 mod write;
 

@@ -2,8 +2,8 @@
 
 use minijinja::machinery::ast::BinOpKind;
 
-use super::compare::{equal, lookup, order};
-use super::error::{RenderError, invalid};
+use super::compare::{check_key, equal, lookup, order};
+use super::error::{RenderError, invalid, needs_list};
 use super::heap::Heap;
 use super::value::Value;
 use super::{format, write};
@@ -202,6 +202,16 @@ pub(super) fn contains(heap: &Heap, container: &Value, item: &Value) -> Result<b
             Ok(false)
         }
         Value::Map(map) => Ok(lookup(heap, map, item)?.is_some()),
+        Value::Generator(generator) => {
+            // Python stops reading at the item.
+            for other in generator.lend()? {
+                if equal(heap, &other, item)? {
+                    return Ok(true);
+                }
+            }
+            generator.end();
+            Ok(false)
+        }
         Value::Undefined => Ok(false),
         _ => Err(undefined_for("in", item, container)),
     }
@@ -214,9 +224,7 @@ pub(super) fn insert(
     key: Value,
     value: Value,
 ) -> Result<(), RenderError> {
-    if matches!(&key, Value::Seq(s) if !s.tuple) || matches!(key, Value::Map(_)) {
-        return Err(invalid(format!("{} cannot be a key", key.kind())));
-    }
+    check_key(&key)?;
     for (k, v) in entries.iter_mut() {
         if equal(heap, k, &key)? {
             *v = value;
@@ -275,6 +283,7 @@ pub(super) fn slice(
             let items = picked(seq.items.len(), bounds)?.map(|i| seq.items[i].clone()).collect();
             if seq.tuple { heap.tuple(items) } else { heap.list(items) }
         }
+        Value::Generator(_) => Err(needs_list()),
         other => Err(invalid(format!("{} cannot be sliced", other.kind()))),
     }
 }

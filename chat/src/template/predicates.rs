@@ -28,12 +28,10 @@ pub(super) fn perform(
         "number" => matches!(value, Value::Int(_) | Value::Float(_) | Value::Bool(_)),
         "string" => matches!(value, Value::Str(_)),
         "mapping" => matches!(value, Value::Map(_)),
-        // In Jinja whatever has a length and items is a sequence: maps are, undefined values are
-        // not.
-        "sequence" => matches!(value, Value::Str(_) | Value::Seq(_) | Value::Map(_)),
-        "iterable" => {
-            matches!(value, Value::Str(_) | Value::Seq(_) | Value::Map(_) | Value::Undefined)
-        }
+        // In Jinja whatever has a length and takes an index is a sequence: maps and undefined
+        // values have and do, generators do not.
+        "sequence" => is_sized(value),
+        "iterable" => is_sized(value) || matches!(value, Value::Generator(_)),
         "callable" => matches!(value, Value::Macro(_) | Value::Builtin(_) | Value::Method(_)),
         "odd" => remainder(value, 2)? != 0,
         "even" => remainder(value, 2)? == 0,
@@ -49,6 +47,10 @@ pub(super) fn perform(
         }
         _ => return Err(invalid(format!("there is no test `{name}`"))),
     })
+}
+
+fn is_sized(value: &Value) -> bool {
+    matches!(value, Value::Str(_) | Value::Seq(_) | Value::Map(_) | Value::Undefined)
 }
 
 fn argument<'a>(name: &str, args: &'a [Value]) -> Result<&'a Value, RenderError> {

@@ -13,7 +13,7 @@ pub(crate) const TEMPLATE_FILE: &str = "chat_template.jinja";
 const TEMPLATE_FOLDER: &str = "additional_chat_templates";
 /// An older convention: `{"chat_template": …}`.
 const JSON_FILE: &str = "chat_template.json";
-/// The largest template file that is read.
+/// The largest template file that is read, and the largest template in a JSON file.
 const MAX_BYTES: u64 = 4 << 20;
 
 /// Template sources by name, the default one called `default`. The files are looked for as
@@ -66,14 +66,21 @@ fn declared(path: &Path, value: &Value) -> Result<Vec<(String, String)>> {
         field: "chat_template".to_owned(),
         what: what.to_owned(),
     };
+    // tokenizer_config.json itself may be far longer.
+    let checked = |name: &str, source: &str| {
+        if source.len() as u64 > MAX_BYTES {
+            return Err(wrong(&format!("is a template of more than {} MiB", MAX_BYTES >> 20)));
+        }
+        Ok((name.to_owned(), source.to_owned()))
+    };
     match value {
-        Value::String(source) => Ok(vec![("default".to_owned(), source.clone())]),
+        Value::String(source) => Ok(vec![checked("default", source)?]),
         Value::Array(entries) => entries
             .iter()
             .map(|entry| {
                 let field = |name: &str| entry.get(name).and_then(Value::as_str);
                 match (field("name"), field("template")) {
-                    (Some(name), Some(source)) => Ok((name.to_owned(), source.to_owned())),
+                    (Some(name), Some(source)) => checked(name, source),
                     _ => Err(wrong("an entry of the list lacks `name` or `template`")),
                 }
             })
@@ -91,4 +98,31 @@ fn read_optional(folder: &Folder, name: &str) -> Result<Option<String>> {
         path: folder.path_of(name),
         what: format!("not UTF-8: {error}"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn long_templates_in_json_are_refused() {
+        let text = |bytes: u64| "x".repeat(usize::try_from(bytes).unwrap());
+        let entry = |name: &str, bytes| json!({"name": name, "template": text(bytes)});
+        let named = |bytes| json!([entry("default", 1), entry("rag", bytes)]);
+        let check = |value: &Value, expected: Result<usize, &str>| {
+            let found = declared(Path::new("tokenizer_config.json"), value);
+            let found = found.map(|found| found.len()).map_err(|e| e.to_string());
+            let refused = |what| format!("tokenizer_config.json: field `chat_template`: {what}");
+            assert_eq!(found, expected.map_err(refused));
+        };
+        let refused = Err("is a template of more than 4 MiB");
+        check(&json!(text(MAX_BYTES)), Ok(1));
+        check(&json!(text(MAX_BYTES + 1)), refused);
+        check(&named(MAX_BYTES), Ok(2));
+        check(&named(MAX_BYTES + 1), refused);
+        check(&json!([{"name": "x"}]), Err("an entry of the list lacks `name` or `template`"));
+        check(&json!(1), Err("is neither a text nor a list of named templates"));
+    }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::error::RenderError;
 use super::heap::Heap;
-use crate::text::Text;
+use crate::text::{Origin, Text};
 
 /// Python's `str.isspace` of one character.
 pub(super) fn is_space(c: char) -> bool {
@@ -112,25 +112,23 @@ fn rsplit_spaces(string: &str, most: usize) -> Vec<&str> {
 
 /// `splitlines`.
 pub(super) fn split_lines(text: &Text, keep_ends: bool) -> Vec<Text> {
-    let string = text.as_str();
-    let mut parts = Vec::new();
-    let mut start = 0;
-    let mut chars = string.char_indices().peekable();
-    while let Some((at, c)) = chars.next() {
-        if !is_line_end(c) {
-            continue;
-        }
-        let mut end = at + c.len_utf8();
-        if c == '\r' && chars.next_if(|(_, c)| *c == '\n').is_some() {
-            end += 1;
-        }
-        parts.push(text.part(start..if keep_ends { end } else { at }));
-        start = end;
-    }
-    if start < string.len() {
-        parts.push(text.part(start..string.len()));
-    }
-    parts
+    let lines = lines(text.as_str());
+    lines.map(|(line, ended)| text.part_of(if keep_ends { ended } else { line })).collect()
+}
+
+/// The lines of a string, each without and with its end.
+fn lines(mut rest: &str) -> impl Iterator<Item = (&str, &str)> {
+    std::iter::from_fn(move || {
+        let at = rest.find(is_line_end).unwrap_or(rest.len());
+        let end = match rest[at..].chars().next() {
+            None if at == 0 => return None,
+            Some('\r') if rest[at..].starts_with("\r\n") => at + 2,
+            last => at + last.map_or(0, char::len_utf8),
+        };
+        let (ended, later) = rest.split_at(end);
+        rest = later;
+        Some((&ended[..at], ended))
+    })
 }
 
 fn is_line_end(c: char) -> bool {
@@ -138,6 +136,13 @@ fn is_line_end(c: char) -> bool {
         c,
         '\n' | '\r' | '\x0b' | '\x0c' | '\x1c'..='\x1e' | '\u{85}' | '\u{2028}' | '\u{2029}'
     )
+}
+
+/// The number of words, as Jinja's `wordcount` has it: runs of letters, digits and underscores.
+/// The vowel signs of Indic scripts count as letters here; Python ends a word at them.
+pub(super) fn words(string: &str) -> usize {
+    let parts = string.split(|c: char| c != '_' && !c.is_alphanumeric());
+    parts.filter(|part| !part.is_empty()).count()
 }
 
 /// Python's `str.title`: a capital after every character that is not a letter.
@@ -206,25 +211,29 @@ pub(super) fn pad(
 }
 
 /// Jinja's `indent` filter: puts `prefix` before every line; before the first and before blank
-/// lines only if `first` and `blank` are set.
+/// lines only if `first` and `blank` are set. Whatever ends a line becomes a newline.
 pub(super) fn indent(
     heap: &Heap,
     text: &Text,
     prefix: &Text,
     (first, blank): (bool, bool),
 ) -> Result<Text, RenderError> {
-    let lines = text.as_str().matches('\n').count() + 1;
-    heap.room(text.len().saturating_add(lines.saturating_mul(prefix.len())))?;
+    heap.room(text.len())?;
+    let mut ended = text.clone();
+    // As in Jinja: an empty text, and one that ends with a line, has another line.
+    ended.push_str("\n", Origin::Template);
+    let count = lines(ended.as_str()).count();
+    heap.room(text.len().saturating_add(count.saturating_mul(prefix.len())))?;
     let mut out = Text::default();
-    for (i, line) in text.as_str().split('\n').enumerate() {
+    for (i, (line, _)) in lines(ended.as_str()).enumerate() {
         if i > 0 {
-            out.push_str("\n", crate::text::Origin::Template);
+            out.push_str("\n", Origin::Template);
         }
         let wanted = if i == 0 { first } else { blank || !line.is_empty() };
         if wanted {
             out.push(prefix);
         }
-        out.push(&text.part_of(line));
+        out.push(&ended.part_of(line));
     }
     Ok(out)
 }

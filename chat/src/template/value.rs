@@ -20,6 +20,8 @@ pub(super) struct Str {
 pub(super) struct Seq {
     pub(super) items: Vec<Value>,
     pub(super) tuple: bool,
+    /// Whether the two items have names besides: Jinja's `groupby` makes named tuples.
+    pub(super) group: bool,
     pub(super) depth: u32,
     pub(super) _charge: Option<Charge>,
 }
@@ -29,6 +31,57 @@ pub(super) struct Map {
     pub(super) entries: Vec<(Value, Value)>,
     pub(super) depth: u32,
     pub(super) _charge: Option<Charge>,
+}
+
+/// What a filter returns that is a generator or an iterator in Python. It is true even if it is
+/// empty, and it can be read once.
+pub(super) struct Generator {
+    rest: RefCell<Rest>,
+    depth: u32,
+    _charge: Charge,
+}
+
+/// What is left of a generator for its next reader.
+enum Rest {
+    All(Vec<Value>),
+    Nothing,
+    /// It was handed to a reader that stopped early, or to a filter. How far Python has read by
+    /// now depends on what has read that filter's own result.
+    Unknown,
+}
+
+impl Generator {
+    /// Holds `items`, whose depth and memory the heap has admitted.
+    pub(super) fn new(items: Vec<Value>, depth: u32, charge: Charge) -> Generator {
+        Generator { rest: RefCell::new(Rest::All(items)), depth, _charge: charge }
+    }
+
+    /// What is left, for a reader that reads all of it now. The next finds nothing.
+    pub(super) fn read(&self) -> Result<Vec<Value>, RenderError> {
+        let items = self.lend()?;
+        self.end();
+        Ok(items)
+    }
+
+    /// What is left, for a reader that may stop early, or that Python runs later. Until it is
+    /// known to have come to the [`Generator::end`], there can be no other.
+    pub(super) fn lend(&self) -> Result<Vec<Value>, RenderError> {
+        match self.rest.replace(Rest::Unknown) {
+            Rest::All(items) if !items.is_empty() => Ok(items),
+            Rest::All(_) | Rest::Nothing => {
+                self.end();
+                Ok(Vec::new())
+            }
+            Rest::Unknown => Err(invalid(
+                "a filter's result is read a second time; it must go through `list` first",
+            )),
+        }
+    }
+
+    /// Says that a reader has come to the end.
+    pub(super) fn end(&self) {
+        self.rest.replace(Rest::Nothing);
+    }
 }
 
 /// A function of the environment.
@@ -67,6 +120,7 @@ pub(super) enum Value {
     Str(Rc<Str>),
     Seq(Rc<Seq>),
     Map(Rc<Map>),
+    Generator(Rc<Generator>),
     Namespace(usize),
     Macro(usize),
     Builtin(Builtin),
@@ -87,7 +141,11 @@ impl Value {
             Value::Seq(s) => !s.items.is_empty(),
             Value::Map(m) => !m.entries.is_empty(),
             Value::Loop(info) => !info.items.is_empty(),
-            Value::Namespace(_) | Value::Macro(_) | Value::Builtin(_) | Value::Method(_) => true,
+            Value::Generator(_)
+            | Value::Namespace(_)
+            | Value::Macro(_)
+            | Value::Builtin(_)
+            | Value::Method(_) => true,
         }
     }
 
@@ -96,6 +154,7 @@ impl Value {
         match self {
             Value::Seq(s) => s.depth,
             Value::Map(m) => m.depth,
+            Value::Generator(g) => g.depth,
             Value::Method(m) => m.0.depth() + 1,
             Value::Undefined
             | Value::None
@@ -122,6 +181,7 @@ impl Value {
             Value::Seq(s) if s.tuple => "tuple",
             Value::Seq(_) => "list",
             Value::Map(_) => "dict",
+            Value::Generator(_) => "generator",
             Value::Namespace(_) => "namespace",
             Value::Macro(_) | Value::Builtin(_) | Value::Method(_) => "function",
             Value::Loop(_) => "loop",
@@ -205,6 +265,7 @@ impl Value {
             depth: deeper(items.iter())?,
             items,
             tuple: false,
+            group: false,
             _charge: None,
         })))
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::error::{RenderError, invalid};
+use super::error::{RenderError, invalid, needs_list};
 use super::heap::Heap;
 use super::value::Value;
 use crate::text::{Origin, Text};
@@ -65,6 +65,7 @@ pub(super) fn push_repr(heap: &Heap, value: &Value, out: &mut Text) -> Result<()
             }
             plain(out, "}");
         }
+        Value::Generator(_) => return Err(needs_list()),
         Value::Namespace(_)
         | Value::Macro(_)
         | Value::Builtin(_)
@@ -175,6 +176,7 @@ fn push_json(
             body.close(out);
         }
         Value::Map(map) => push_json_map(heap, &map.entries, style, level, out)?,
+        Value::Generator(_) => return Err(needs_list()),
         Value::Undefined
         | Value::Namespace(_)
         | Value::Macro(_)
@@ -281,12 +283,12 @@ fn push_json_string(text: &Text, ascii: bool, out: &mut Text) {
         '\t' => out.push_str("\\t"),
         '\u{8}' => out.push_str("\\b"),
         '\u{c}' => out.push_str("\\f"),
-        c if c < ' ' || (ascii && !c.is_ascii()) => {
+        // Where the output must be ASCII, Python escapes DEL too, although it is.
+        c if c < ' ' || (ascii && (c == '\x7f' || !c.is_ascii())) => {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 let _infallible = write!(out, "\\u{unit:04x}");
             }
         }
-        // Python escapes DEL only when the output must be ASCII, although DEL is ASCII.
         c => out.push(c),
     }));
     out.push_str("\"", Origin::Template);

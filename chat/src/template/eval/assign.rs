@@ -9,7 +9,7 @@ use super::evaluator::TemplateEvaluator;
 impl<'t> TemplateEvaluator<'t> {
     pub(super) fn assign(&mut self, target: &'t Expr<'t>, value: Value) -> Result<(), RenderError> {
         match target {
-            Expr::Var(var) => self.frame.set(var.id, value),
+            Expr::Var(var) => self.frame.set(&self.heap, var.id, value)?,
             Expr::GetAttr(attr) => {
                 let Value::Namespace(id) = self.eval(&attr.expr)? else {
                     return Err(invalid("only attributes of a namespace can be set"));

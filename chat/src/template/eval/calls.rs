@@ -80,6 +80,7 @@ impl<'t> TemplateEvaluator<'t> {
                 let Expr::Var(name) = arg else {
                     return Err(invalid("a macro's argument is a name"));
                 };
+                this.heap.search(name.id, args.named.len())?;
                 let named = args.named.iter().position(|(n, _)| *n == name.id);
                 let value = match (positional.next(), named, i.checked_sub(required)) {
                     (Some(value), None, _) => value,
@@ -90,7 +91,7 @@ impl<'t> TemplateEvaluator<'t> {
                         return Err(invalid(format!("`{}` is given twice", name.id)));
                     }
                 };
-                this.frame.set(name.id, value);
+                this.frame.set(&this.heap, name.id, value)?;
             }
             drop(positional);
             for (name, value) in args.named {
@@ -100,7 +101,7 @@ impl<'t> TemplateEvaluator<'t> {
                         decl.name
                     )));
                 }
-                this.frame.set(name, value);
+                this.frame.set(&this.heap, name, value)?;
             }
             this.capture(|this| match this.exec_all(&decl.body)? {
                 Flow::Next => Ok(Flow::Next),

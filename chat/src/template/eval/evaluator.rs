@@ -1,6 +1,7 @@
 //! The state of a render: variables, output and nesting.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -25,7 +26,8 @@ pub(super) enum Flow {
     Continue,
 }
 
-/// Variables of one scope. Scopes are short, so a list searched from the end suffices.
+/// Variables of one scope. Scopes are short, so a list suffices; where a template makes them long,
+/// each search is charged by what it passes.
 pub(super) struct Frame<'t> {
     vars: RefCell<Vec<(&'t str, Value)>>,
     parent: Option<Rc<Frame<'t>>>,
@@ -36,23 +38,33 @@ impl<'t> Frame<'t> {
         Rc::new(Frame { vars: RefCell::new(Vec::new()), parent })
     }
 
-    pub(super) fn set(&self, name: &'t str, value: Value) {
+    /// Sets a variable of this scope.
+    pub(super) fn set(&self, heap: &Heap, name: &'t str, value: Value) -> Result<(), RenderError> {
         let mut vars = self.vars.borrow_mut();
+        heap.search(name, vars.len())?;
         match vars.iter_mut().find(|(n, _)| *n == name) {
             Some((_, slot)) => *slot = value,
             None => vars.push((name, value)),
         }
+        Ok(())
     }
 
-    fn get(&self, name: &str) -> Option<Value> {
-        let mut frame = Some(self);
+    /// A variable of this scope or of one around it.
+    fn get(&self, heap: &Heap, name: &str) -> Result<Option<Value>, RenderError> {
+        let (mut frame, mut passed, mut found) = (Some(self), 0, None);
         while let Some(f) = frame {
-            if let Some((_, value)) = f.vars.borrow().iter().find(|(n, _)| *n == name) {
-                return Some(value.clone());
+            let vars = f.vars.borrow();
+            if let Some(at) = vars.iter().position(|(n, _)| *n == name) {
+                passed += 1 + at;
+                found = Some(vars[at].1.clone());
+                break;
             }
+            // An empty scope takes a look too.
+            passed += 1 + vars.len();
             frame = f.parent.as_deref();
         }
-        None
+        heap.search(name, passed)?;
+        Ok(found)
     }
 }
 
@@ -66,7 +78,7 @@ pub(super) struct MacroDef<'t> {
 pub(in crate::template) struct TemplateEvaluator<'t> {
     pub(in crate::template) heap: Heap,
     /// The caller's variables: messages, tools, special tokens and others.
-    pub(super) globals: &'t [(String, Value)],
+    pub(super) globals: &'t HashMap<String, Value>,
     pub(in crate::template) now: Option<LocalTime>,
     pub(super) frame: Rc<Frame<'t>>,
     pub(super) macros: Vec<MacroDef<'t>>,
@@ -88,7 +100,7 @@ pub(in crate::template) struct RenderOutput {
 impl<'t> TemplateEvaluator<'t> {
     pub(in crate::template) fn new(
         heap: Heap,
-        globals: &'t [(String, Value)],
+        globals: &'t HashMap<String, Value>,
         now: Option<LocalTime>,
     ) -> TemplateEvaluator<'t> {
         TemplateEvaluator {
@@ -105,14 +117,17 @@ impl<'t> TemplateEvaluator<'t> {
         }
     }
 
-    pub(super) fn lookup(&self, name: &str) -> Value {
-        if let Some(value) = self.frame.get(name) {
-            return value;
+    /// The variable, or the function of the environment, called `name`.
+    pub(super) fn lookup(&self, name: &str) -> Result<Value, RenderError> {
+        if let Some(value) = self.frame.get(&self.heap, name)? {
+            return Ok(value);
         }
-        if let Some((_, value)) = self.globals.iter().find(|(n, _)| n == name) {
-            return value.clone();
+        // The map reads the name, to hash it, however many others it holds.
+        self.heap.search(name, 1)?;
+        if let Some(value) = self.globals.get(name) {
+            return Ok(value.clone());
         }
-        Builtin::named(name).map_or(Value::Undefined, Value::Builtin)
+        Ok(Builtin::named(name).map_or(Value::Undefined, Value::Builtin))
     }
 
     /// Appends to the prompt, or to the block that is being captured.

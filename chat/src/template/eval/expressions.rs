@@ -18,7 +18,7 @@ impl<'t> TemplateEvaluator<'t> {
 
     fn eval_expr(&mut self, expr: &'t Expr<'t>) -> Result<Value, RenderError> {
         match expr {
-            Expr::Var(var) => Ok(self.lookup(var.id)),
+            Expr::Var(var) => self.lookup(var.id),
             Expr::Const(c) => self.constant(&c.value),
             Expr::Slice(slice) => self.eval_slice(slice),
             Expr::UnaryOp(unary) => {
@@ -163,10 +163,11 @@ impl<'t> TemplateEvaluator<'t> {
         operators::slice(&self.heap, &value, bounds)
     }
 
-    /// The items of an iteration over a value, as Python has them.
+    /// The items of an iteration over a value, as Python has them. A generator is read to its end.
     pub(in crate::template) fn items(&self, value: &Value) -> Result<Vec<Value>, RenderError> {
         match value {
             Value::Seq(seq) => self.copied(seq),
+            Value::Generator(generator) => generator.read(),
             Value::Map(map) => {
                 self.heap.steps(map.entries.len() as u64)?;
                 Ok(map.entries.iter().map(|(k, _)| k.clone()).collect())
@@ -186,6 +187,14 @@ impl<'t> TemplateEvaluator<'t> {
             | Value::Builtin(_)
             | Value::Method(_)
             | Value::Loop(_) => Err(invalid(format!("{} is not iterable", value.kind()))),
+        }
+    }
+
+    /// The items for a reader that in Python may stop early or runs later.
+    pub(in crate::template) fn lend(&self, value: &Value) -> Result<Vec<Value>, RenderError> {
+        match value {
+            Value::Generator(generator) => generator.lend(),
+            other => self.items(other),
         }
     }
 
@@ -212,7 +221,12 @@ impl<'t> TemplateEvaluator<'t> {
                 self.heap.steps(1 + map.entries.len() as u64 / 16)?;
                 map.get(name).cloned()
             }
-            Value::Namespace(id) => self.get_namespace(*id, name),
+            Value::Seq(seq) if seq.group => match name {
+                "grouper" => seq.items.first().cloned(),
+                "list" => seq.items.get(1).cloned(),
+                _ => None,
+            },
+            Value::Namespace(id) => self.get_namespace(*id, name)?,
             Value::Loop(info) => info.attr(name),
             _ => None,
         }

@@ -17,9 +17,10 @@ impl<'t> TemplateEvaluator<'t> {
             return Err(invalid("recursive loops are not supported"));
         }
         let iterated = self.eval(&l.iter)?;
-        let items = self.items(&iterated)?;
+        let items = self.lend(&iterated)?;
         let items = self.filtered(l, items)?;
         if items.is_empty() {
+            end_of(&iterated);
             return self.scoped(|this| this.exec_all(&l.else_body));
         }
         // Nested loops hold their items all at once.
@@ -34,16 +35,17 @@ impl<'t> TemplateEvaluator<'t> {
         for index in 0..info.items.len() {
             info.index.set(index);
             let frame = Frame::new(Some(Rc::clone(&self.frame)));
-            frame.set("loop", Value::Loop(Rc::clone(&info)));
+            frame.set(&self.heap, "loop", Value::Loop(Rc::clone(&info)))?;
             let item = info.items[index].clone();
             let flow = self.in_frame(frame, |this| {
                 this.assign(&l.target, item)?;
                 this.exec_all(&l.body)
             })?;
             if flow == Flow::Break {
-                break;
+                return Ok(Flow::Next);
             }
         }
+        end_of(&iterated);
         Ok(Flow::Next)
     }
 
@@ -92,5 +94,12 @@ impl<'t> TemplateEvaluator<'t> {
             }
             _ => Err(invalid(format!("loop has no method `{method}` like this"))),
         }
+    }
+}
+
+/// Says that a loop over `iterated` has come to its end.
+fn end_of(iterated: &Value) {
+    if let Value::Generator(generator) = iterated {
+        generator.end();
     }
 }

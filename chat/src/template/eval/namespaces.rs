@@ -17,7 +17,8 @@ impl TemplateEvaluator<'_> {
         &mut self,
         vars: Vec<(String, Value)>,
     ) -> Result<Value, RenderError> {
-        let bytes = (vars.len() + 1) * size_of::<(String, Value)>();
+        let names: usize = vars.iter().map(|(name, _)| name.len()).sum();
+        let bytes = names + (vars.len() + 1) * size_of::<(String, Value)>();
         self.held.push(self.heap.charge(bytes)?);
         self.namespaces.push(vars);
         Ok(Value::Namespace(self.namespaces.len() - 1))
@@ -31,15 +32,24 @@ impl TemplateEvaluator<'_> {
     ) -> Result<(), RenderError> {
         check_name(name)?;
         let vars = &mut self.namespaces[id];
-        match vars.iter_mut().find(|(n, _)| n == name) {
-            Some((_, slot)) => *slot = value,
-            None => vars.push((name.to_owned(), value)),
+        self.heap.search(name, vars.len())?;
+        if let Some((_, slot)) = vars.iter_mut().find(|(n, _)| n == name) {
+            *slot = value;
+            return Ok(());
         }
+        // A namespace lives to the end of the render, and so do its names.
+        self.held.push(self.heap.charge(name.len() + size_of::<(String, Value)>())?);
+        vars.push((name.to_owned(), value));
         Ok(())
     }
 
-    pub(super) fn get_namespace(&self, id: usize, name: &str) -> Option<Value> {
-        let vars = self.namespaces[id].iter();
-        vars.clone().find(|(n, _)| n == name).map(|(_, v)| v.clone())
+    pub(super) fn get_namespace(
+        &self,
+        id: usize,
+        name: &str,
+    ) -> Result<Option<Value>, RenderError> {
+        let vars = &self.namespaces[id];
+        self.heap.search(name, vars.len())?;
+        Ok(vars.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone()))
     }
 }

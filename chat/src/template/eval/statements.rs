@@ -74,7 +74,7 @@ impl<'t> TemplateEvaluator<'t> {
             Stmt::FilterBlock(block) => return self.exec_filter_block(&block.filter, &block.body),
             Stmt::Macro(m) => {
                 let id = self.define_macro(m)?;
-                self.frame.set(m.name, Value::Macro(id));
+                self.frame.set(&self.heap, m.name, Value::Macro(id))?;
             }
             Stmt::CallBlock(block) => {
                 let caller = self.define_macro(&block.macro_decl)?;
