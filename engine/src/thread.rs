@@ -357,7 +357,7 @@ impl<F: Forward> Core<F> {
         } else {
             CachedAdapter::Frozen(digest.clone())
         };
-        let served = ServedAdapter { digest, cached, head_labels, slot };
+        let served = ServedAdapter { slot, digest, cached, head_labels };
         self.slots.insert(served.slot, SlotUse::default());
         if let Some(replaced) = self.adapters.insert(name, served) {
             self.retire(replaced.slot);
