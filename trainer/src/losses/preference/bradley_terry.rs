@@ -1,6 +1,5 @@
 //! Bradley-Terry on the scores of pairs, with margins, centring and soft labels.
 
-use rubrics::combine::Variance;
 use serde::{Deserialize, Serialize};
 
 use crate::losses::error::{FormulaError, Result, all, finite, lengths, setting};
