@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from fake import Asked, Reply, Script, error, ok, result, serving, unused_url
+from tribunal_client import environment
 from tribunal_client import (
     NotMeasured,
     Overloaded,
@@ -166,6 +167,13 @@ def test_verl_waits_for_a_full_server(compute: Compute) -> None:
     with serving(full) as fake:
         assert compute("d", "x", "3", scorer="math", url=fake.url)["score"] == 3.0
         assert len(fake.asked) == 4
+
+
+def test_keys_are_those_that_were_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIBUNAL_API_KEY", "theirs")
+    assert environment.settings("http://localhost").api_key == "theirs"
+    assert environment.settings("http://localhost", " ours\n").api_key == "ours"
+    assert environment.settings("http://localhost", "").api_key is None
 
 
 def test_verl_refusals_are_never_a_number() -> None:

@@ -25,14 +25,15 @@ MANY = 10_000
 
 
 def settings(url: str | None = None, api_key: str | None = None) -> Settings:
-    """Settings of what is given, and else of the environment."""
+    """Settings of what is given, and else of the environment; an empty key is no key."""
+    key = os.environ.get(API_KEY, "") if api_key is None else api_key
     patience = os.environ.get(PATIENCE)
     seconds = float(patience) if patience else 0.0
     waiting = Retry(tries=MANY, total_seconds=seconds, unanswered_seconds=seconds)
     retry = waiting if patience else Retry()
     return Settings(
         url=url or os.environ.get(URL) or DEFAULT_URL,
-        api_key=(api_key or os.environ.get(API_KEY) or "").strip() or None,
+        api_key=key.strip() or None,
         retry=retry,
         concurrency=TRAINER_CONNECTIONS,
     )

@@ -74,7 +74,8 @@ class TribunalJudge(Judge[float, TribunalJudgeConfig]):
     async def verdict(self, task: TaskData, trace: Trace) -> Verdict:
         """The whole verdict on a rollout, which is noted in `trace.info["tribunal"]` too."""
         config = self.config
-        settings = environment.settings(config.url, os.environ.get(config.api_key_var))
+        # Where the named variable is not set there is no key: another one's is for another server.
+        settings = environment.settings(config.url, os.environ.get(config.api_key_var, ""))
         options: Options = {"explain": config.explain}
         client = shared.async_client(settings)
         row = self._row(task, judge_response(trace, config.view))
