@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from fake import Asked, Reply, Script, error, ok, result, serving, unused_url
-from tribunal_client import environment
 from tribunal_client import (
     NotMeasured,
     Overloaded,
@@ -27,6 +26,7 @@ from tribunal_client import (
     Settings,
     Tribunal,
     Unreachable,
+    environment,
     shared,
 )
 from tribunal_client.openrlhf import reward_func
