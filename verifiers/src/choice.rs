@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::accepted::{Accepted, candidate, charge_gold, quoted};
 use crate::text::fold_cost;
-use crate::{Claim, Fuel, Gold, Reason, Verdict, Verifier, VerifierId, VerifyError};
+use crate::{Candidate, Claim, Fuel, Gold, Reason, Verdict, Verifier, VerifierId, VerifyError};
 use clean::clean;
 use key::AnswerKey;
 use labels::{ChoiceLabel, LabelSet};
@@ -37,6 +37,17 @@ pub struct ChoiceConfig {
 #[derive(Debug, Clone)]
 pub struct ChoiceVerifier {
     config: ChoiceConfig,
+}
+
+/// The answers of a candidate.
+#[derive(Debug, Clone, Copy)]
+struct GivenAnswers<'a> {
+    /// All of them: one, but where a sentence has several boxes.
+    all: &'a [&'a str],
+    /// The last one, for messages.
+    last: &'a str,
+    /// Whether an "or" stands between two of them.
+    either: bool,
 }
 
 /// The reading of a candidate.
@@ -63,16 +74,16 @@ impl ChoiceVerifier {
     fn judge(
         &self,
         key: Result<AnswerKey, Reason>,
-        given: &Result<&str, Verdict>,
+        given: &Result<GivenAnswers<'_>, Verdict>,
         explain: bool,
     ) -> Result<Verdict, Reason> {
         let key = key?;
-        let text = match given {
-            Ok(text) => text,
+        let given = match given {
+            Ok(given) => given,
             Err(verdict) => return Ok(verdict.clone()),
         };
-        let said = said(text, &key, self.config.multiple);
-        Ok(self.verdict(&key, said, text, explain))
+        let said = said_by_all(given, &key, self.config.multiple);
+        Ok(self.verdict(&key, said, given.last, explain))
     }
 
     fn verdict(&self, key: &AnswerKey, said: Said, text: &str, explain: bool) -> Verdict {
@@ -108,14 +119,26 @@ impl ChoiceVerifier {
 
 impl Verifier for ChoiceVerifier {
     fn id(&self) -> VerifierId {
-        VerifierId { name: "choice", revision: 1 }
+        VerifierId { name: "choice", revision: 2 }
     }
 
     fn verify(&self, claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Verdict, VerifyError> {
         let multiple = self.config.multiple;
+        let one = claim.candidate.text();
+        let (all, either) = match claim.candidate {
+            Candidate::Several { all, either, .. } => (all, either),
+            Candidate::Missing | Candidate::Text(_) | Candidate::Statement { .. } => {
+                (one.as_slice(), false)
+            }
+        };
+        let cost: u64 = all.iter().map(|text| reading_cost(text)).sum();
+        let given = |fuel: &mut Fuel, cost: u64| {
+            let last = candidate(claim.candidate, fuel, |_| cost);
+            last.map(|last| GivenAnswers { all, last, either })
+        };
         if let Gold::Object(fields) = claim.gold {
             charge_gold(fuel, object_cost(fields))?;
-            let given = candidate(claim.candidate, fuel, reading_cost);
+            let given = given(fuel, cost);
             return self
                 .judge(AnswerKey::from_object(fields, multiple), &given, claim.explain)
                 .map_err(VerifyError::BadReference);
@@ -126,7 +149,7 @@ impl Verifier for ChoiceVerifier {
             entries += 1;
             charge_gold(fuel, reading_cost(text))?;
         }
-        let given = candidate(claim.candidate, fuel, |text| entries * reading_cost(text));
+        let given = given(fuel, entries * cost);
         accepted
             .judge(|text| self.judge(AnswerKey::from_text(text, multiple), &given, claim.explain))
     }
@@ -160,7 +183,30 @@ fn object_cost(fields: &serde_json::Map<String, serde_json::Value>) -> u64 {
     units
 }
 
-/// Reads a candidate. The order matters: the label of a choice is a label even where it is also the
+/// Reads all answers of a candidate. Those that are no choice, such as a value that a choice is found
+/// by, say nothing.
+fn said_by_all(given: &GivenAnswers<'_>, key: &AnswerKey, multiple: bool) -> Said {
+    let (mut named, mut last) = (LabelSet::default(), Said::Unread);
+    for text in given.all {
+        let own = said(text, key, multiple);
+        match own {
+            Said::Labels(labels) | Said::Content(labels) => {
+                named.extend(labels);
+                last = own;
+            }
+            Said::Unread => {}
+            Said::Conflict(_) | Said::Hedged => return own,
+        }
+    }
+    match last {
+        Said::Labels(labels) | Said::Content(labels) if labels == named => last,
+        Said::Labels(_) | Said::Content(_) if multiple && !given.either => Said::Labels(named),
+        Said::Labels(_) | Said::Content(_) => Said::Hedged,
+        Said::Conflict(_) | Said::Hedged | Said::Unread => last,
+    }
+}
+
+/// Reads an answer. The order matters: the label of a choice is a label even where it is also the
 /// text of another, and the text of a choice is that choice even where it looks like a list.
 fn said(raw: &str, key: &AnswerKey, multiple: bool) -> Said {
     let cleaned = clean(raw);
@@ -187,7 +233,13 @@ fn said(raw: &str, key: &AnswerKey, multiple: bool) -> Said {
         (Some(list), _) if list.either || !multiple => Said::Hedged,
         (Some(list), _) => Said::Labels(list.labels),
         (None, Some(labels)) if multiple => Said::Labels(labels),
-        (None, _) => said_with_content(core, key, multiple),
+        (None, _) => match said_with_content(core, key, multiple) {
+            said @ (Said::Unread | Said::Conflict(_)) if !key.has_reasons() => {
+                let asserted = read::asserted(core, key.alphabet);
+                asserted.map_or(said, |label| Said::Labels(LabelSet::one(label)))
+            }
+            said => said,
+        },
     }
 }
 

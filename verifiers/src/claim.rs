@@ -24,12 +24,14 @@ pub enum Candidate<'a> {
     /// The extracted text, possibly empty.
     Text(&'a str),
     /// One sentence gave several answers, each marked as one: `\boxed{1}, \boxed{2}`. Only a
-    /// verifier whose gold answer is a list looks at all of them.
+    /// verifier whose gold answer is a list, and one of choices, look at all of them.
     Several {
         /// The last one, which is the answer everywhere else.
         last: &'a str,
         /// All of them, in order.
         all: &'a [&'a str],
+        /// Whether an "or" stands between two of them.
+        either: bool,
     },
     /// Nothing is marked as the answer, and the last statement may be read in several ways. A
     /// verifier that knows types takes the first reading of the gold answer's type.

@@ -26,6 +26,7 @@ use refusal::Refusal;
 use schema::{Schema, Validation};
 use syntax::schema_of_tools;
 
+pub(crate) use parse::UniqueValue;
 pub use syntax::Syntax;
 
 /// Accepted documents.
@@ -126,8 +127,11 @@ impl JsonVerifier {
 
 impl Verifier for JsonVerifier {
     fn id(&self) -> VerifierId {
-        let name = if is_json(&self.syntax) { "json" } else { "structured" };
-        VerifierId { name, revision: 1 }
+        if is_json(&self.syntax) {
+            VerifierId { name: "json", revision: 1 }
+        } else {
+            VerifierId { name: "structured", revision: 2 }
+        }
     }
 
     fn verify(&self, claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Verdict, VerifyError> {

@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
+use crate::json::UniqueValue;
+
 const OPEN: &str = "<tool_call>";
 const CLOSE: &str = "</tool_call>";
 
@@ -53,7 +55,7 @@ fn tagged(text: &str) -> Vec<Call> {
 #[serde(deny_unknown_fields)]
 struct Function {
     name: String,
-    arguments: Value,
+    arguments: UniqueValue,
 }
 
 /// `{"type": "function", "function": …}`.
@@ -92,17 +94,28 @@ fn function(json: &str) -> Call {
     wanted(function)
 }
 
-/// Arguments are an object, or the JSON text of one.
+/// Arguments are an object, or the JSON text of one. A key that is there twice would leave open which
+/// value is meant.
 fn wanted(function: Function) -> Call {
-    let arguments = match function.arguments {
-        Value::Object(arguments) => arguments,
-        Value::String(text) => serde_json::from_str(&text)
-            .map_err(|error| format!("the arguments are no JSON object: {error}"))?,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
-            return Err("the arguments are no JSON object".to_owned());
+    let no_object = "the arguments are no JSON object";
+    let arguments = match function.arguments.0 {
+        Value::String(text) => {
+            let read: UniqueValue =
+                serde_json::from_str(&text).map_err(|error| format!("{no_object}: {error}"))?;
+            read.0
         }
+        arguments @ (Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::Array(_)
+        | Value::Object(_)) => arguments,
     };
-    Ok(RequestedCall { name: function.name, arguments })
+    match arguments {
+        Value::Object(arguments) => Ok(RequestedCall { name: function.name, arguments }),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Err(no_object.to_owned())
+        }
+    }
 }
 
 /// Calls of a text that is JSON as a whole.

@@ -48,6 +48,10 @@ impl ScorerKind for LpProgramScorer {
         NAME
     }
 
+    fn revision(&self) -> u32 {
+        2
+    }
+
     fn description(&self) -> &'static str {
         "runs the program of a response, which solves a linear or mixed-integer program"
     }

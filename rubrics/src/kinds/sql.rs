@@ -88,6 +88,10 @@ impl ScorerKind for SqlScorer {
         NAME
     }
 
+    fn revision(&self) -> u32 {
+        2
+    }
+
     fn description(&self) -> &'static str {
         "runs the query of a response and compares its rows with those of a gold query"
     }

@@ -121,7 +121,7 @@ const LONGEST_ROUNDED: usize = 40;
 
 /// Returns the relative error that a written number may hide where it looks rounded: it has more
 /// than two decimal places, or two that thirds end with (`0.33`, `6.67`, `1.66`).
-pub(super) fn roughness(numeral: Numeral<'_>) -> Option<RBig> {
+fn roughness(numeral: Numeral<'_>) -> Option<RBig> {
     let Numeral::Decimal(literal) = numeral else {
         return None;
     };
@@ -139,6 +139,18 @@ pub(super) fn roughness(numeral: Numeral<'_>) -> Option<RBig> {
         units >= RBig::from(100u8)
     };
     looks_rounded.then(|| RBig::ONE / units)
+}
+
+/// Returns the sum of the relative errors that written numbers may hide, rounded up: exact, it would
+/// have the product of all their denominators.
+pub(super) fn total_roughness<'a>(numerals: impl Iterator<Item = Numeral<'a>>) -> RBig {
+    // The errors are above the last place of the longest number.
+    let units = UBig::from(10u8).pow(LONGEST_ROUNDED);
+    let scale = RBig::from(units.clone());
+    let total = numerals
+        .filter_map(roughness)
+        .fold(IBig::ZERO, |total, rough| total + (rough * &scale).ceil());
+    RBig::from_parts(total, units)
 }
 
 /// Returns whether one amount is the other in cents.
@@ -166,4 +178,31 @@ pub(super) fn is_conversion(left: &RBig, right: &RBig) -> bool {
     };
     let large = [1_000_000u32, 1_000_000_000];
     FACTORS.iter().chain(&large).any(|factor| ratio == RBig::from(*factor))
+}
+
+#[cfg(test)]
+mod tests {
+    use dashu::base::BitTest;
+    use maths::DecimalLiteral;
+
+    use super::*;
+
+    fn total(texts: &[String]) -> RBig {
+        let literals = texts.iter().map(|text| DecimalLiteral::scan(text).expect("a number"));
+        total_roughness(literals.map(Numeral::Decimal))
+    }
+
+    #[test]
+    fn errors_of_many_numbers_share_a_denominator() {
+        let first = 10_u128.pow(37);
+        let texts: Vec<String> = (0..500).map(|n| format!("0.{}", first + 2 * n + 1)).collect();
+        let many = total(&texts);
+        // That of 10^40.
+        assert!(many.denominator().bit_len() <= 133, "{} bits", many.denominator().bit_len());
+        let one = RBig::from_parts(IBig::ONE, UBig::from(first));
+        assert!(many < &one * RBig::from(501u16) && many > &one * RBig::from(499u16));
+        let third = RBig::from_parts(IBig::ONE, UBig::from(333u16));
+        let rounded = total(&["0.333".to_owned(), "7".to_owned()]);
+        assert!(rounded >= third && rounded - third < one);
+    }
 }

@@ -248,16 +248,16 @@ impl Judge<'_, '_> {
     /// Returns whether the numbers differ by no more than a rounded number in them explains:
     /// `4/0.3333 = 12`.
     fn rounded_operand_explains(&self, pair: &EqualitySides, (left, right): &Values) -> bool {
-        let rough: RBig = [pair.left, pair.right]
-            .iter()
-            .map(|&index| &self.parsed.exprs[index])
+        let numerals = [pair.left, pair.right]
+            .into_iter()
+            .map(|index| &self.parsed.exprs[index])
             .filter(|expr| !expr.is_bare())
             .flat_map(|expr| self.parsed.code_of(expr))
             .filter_map(|code| match code {
-                Code::Push(index) => compare::roughness(self.lexed.numerals[*index]),
+                Code::Push(index) => Some(self.lexed.numerals[*index]),
                 Code::Neg | Code::Percent | Code::Mixed | Code::Apply(_) => None,
-            })
-            .fold(RBig::ZERO, |sum, rough| sum + rough);
+            });
+        let rough = compare::total_roughness(numerals);
         let scale = left.clone().abs().max(right.clone().abs());
         !rough.is_zero() && (left - right).abs() <= scale * rough
     }

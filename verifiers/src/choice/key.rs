@@ -102,6 +102,12 @@ impl AnswerKey {
         Some(choice.clean == content || choice.plain == content)
     }
 
+    /// Returns whether the text of a choice begins as a reason does, so that one after a label may be
+    /// meant for it.
+    pub(super) fn has_reasons(&self) -> bool {
+        self.choices.iter().any(|choice| read::is_reason(&choice.clean))
+    }
+
     fn labels_where(&self, holds: impl Fn(&Choice) -> bool) -> LabelSet {
         let mut labels = LabelSet::default();
         for choice in &self.choices {

@@ -12,6 +12,11 @@ const NOUNS: [&str; 6] = ["answer", "answers", "option", "options", "choice", "c
 const COPULAS: [&str; 2] = ["is", "are"];
 /// Words that make `(B) is wrong` a sentence about B and not an answer.
 const VERBS: [&str; 6] = ["is", "isn't", "are", "was", "cannot", "can't"];
+/// Words that call a choice right, and those that may stand before them: `B is the only right choice`.
+const PRAISE: [&str; 3] = ["correct", "right", "best"];
+const BEFORE_PRAISE: [&str; 2] = ["only", "final"];
+/// Words that begin a reason.
+const REASONS: [&str; 2] = ["because", "since"];
 /// `Answer: the correct option is B` has two lead-ins; more are prose.
 const MAX_LEAD_INS: usize = 3;
 
@@ -201,6 +206,40 @@ pub(super) fn labelled(text: &str, alphabet: Alphabet) -> Option<(ChoiceLabel, &
     };
     let content = content.trim();
     (!content.is_empty() && skip_word(content, &VERBS).is_none()).then_some((label, content))
+}
+
+/// Returns the label of `B is correct` and of `B because the others fail`, where the reason names no
+/// other label as an answer.
+pub(super) fn asserted(text: &str, alphabet: Alphabet) -> Option<ChoiceLabel> {
+    let (label, form, rest) = token(text, alphabet)?;
+    let rest = rest.trim_start();
+    let praised = after_praise(rest);
+    if praised.is_some_and(str::is_empty) {
+        return Some(label);
+    }
+    // `a because` is no label: a small letter is prose, but for one that is called right.
+    let is_small = form == LabelForm::Bare && text.starts_with(|c: char| c.is_ascii_lowercase());
+    if is_small && praised.is_none() {
+        return None;
+    }
+    let rest = praised.unwrap_or(rest);
+    let reason = rest.trim_start_matches([',', ';', '–', '—', ' ']);
+    let why = skip_word(reason, &REASONS)?;
+    (!why.is_empty() && !names_another(why, label)).then_some(label)
+}
+
+/// Returns what follows `is correct`, `is the answer` or `is the only right choice`.
+fn after_praise(text: &str) -> Option<&str> {
+    let rest = skip_word(text, &["is"])?;
+    let rest = skip_word(rest, &ARTICLES).unwrap_or(rest);
+    let rest = skip_word(rest, &BEFORE_PRAISE).unwrap_or(rest);
+    let praised = skip_word(rest, &PRAISE);
+    skip_word(praised.unwrap_or(rest), &NOUNS).or(praised)
+}
+
+/// Returns whether `text` begins as a reason does.
+pub(super) fn is_reason(text: &str) -> bool {
+    skip_word(text, &REASONS).is_some()
 }
 
 /// Returns whether `content`, the text after `label`, names another label as an answer too.

@@ -3,6 +3,7 @@ mod hostile;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::extract::{self, AnswerPolicy};
 use crate::testing::outcome;
 
 fn check(gold: &Value, candidate: &str, expected: (f64, &str)) {
@@ -80,6 +81,14 @@ fn labels_are_read_in_every_notation() {
         "b) paris",
         "Answer: B) Paris, the capital",
         "B) it is so",
+        "B because the others fail",
+        "The answer is B because the others fail.",
+        "The answer is **B**, since A is too small.",
+        "Option B is correct.",
+        "option b is correct",
+        "(B) is the right answer",
+        "B is the only correct option because the others fail",
+        "B is the answer.",
     ] {
         for gold in ["B", "(B)", "B.", "B)", "b", r"\text{B}"] {
             check(&json!(gold), candidate, SAME);
@@ -114,6 +123,13 @@ fn prose_is_not_read() {
         "The answer is a cat",
         "answers B and more",
         "not B",
+        "a because",
+        "a because it is so",
+        "A because of x, or B because of y",
+        "A is correct, or B is",
+        "A is correct?",
+        "A is",
+        "A is only",
         "(A) is wrong",
         "A) isn't it",
         "B?",
@@ -175,6 +191,46 @@ fn two_named_choices_are_a_hedge() {
     check(&json!("B"), "B) a (small) step", SAME);
 }
 
+/// Boxes of one sentence are a list; those of other sentences are corrected by the last.
+#[test]
+fn boxes_of_a_sentence_are_read_together() {
+    let letter = |letter: &str| json!(letter);
+    let texts = json!({"answer": "B", "choices": ["12", "Paris"]});
+    for (multiple, gold, response, expected) in [
+        (false, letter("B"), r"The answer is \boxed{A} or \boxed{B}.", HEDGED),
+        (false, letter("A"), r"The answer is \boxed{A} or \boxed{B}.", HEDGED),
+        (false, letter("B"), r"$\boxed{A}$, $\boxed{B}$", HEDGED),
+        (false, letter("B"), r"\boxed{A or C} or \boxed{B}", HEDGED),
+        (false, letter("B"), r"\boxed{B}, \boxed{B}", SAME),
+        (false, letter("B"), r"\boxed{12}, \boxed{B}", SAME),
+        (false, letter("B"), r"\boxed{B}, \boxed{12}", SAME),
+        (false, letter("B"), r"\boxed{12} or \boxed{13}", UNREAD),
+        (false, letter("B"), r"First \boxed{A}. No: it is \boxed{B}.", SAME),
+        (false, texts.clone(), r"\boxed{B}, \boxed{Paris}", CONTENT),
+        (false, texts, r"\boxed{12}, \boxed{B}", HEDGED),
+        (true, letter("A, C"), r"\boxed{A} and \boxed{C}", SAME),
+        (true, letter("A, C"), r"\boxed{A}, \boxed{C}", SAME),
+        (true, letter("A, C"), r"\boxed{A, C}, \boxed{12}", SAME),
+        (true, letter("A, C"), r"\boxed{A} or \boxed{C}", HEDGED),
+        (true, letter("A, C"), r"\boxed{A}, \boxed{B} and \boxed{C}", DIFFERS),
+        (true, letter("C"), r"\boxed{A} and \boxed{C}", DIFFERS),
+    ] {
+        let found = extract::answer(response, &AnswerPolicy::default()).expect("a box");
+        let texts = found.texts(response);
+        let fields = gold.as_object();
+        let claim = Claim {
+            gold: fields.map_or_else(|| Gold::Text(gold.as_str().expect("a text")), Gold::Object),
+            candidate: texts.candidate(),
+            response: Some(response),
+            question: None,
+            explain: false,
+        };
+        let verifier = ChoiceVerifier::new(ChoiceConfig { multiple });
+        let verdict = verifier.verify(&claim, &mut Fuel::default()).expect("a verdict");
+        assert_eq!((verdict.score.get(), verdict.reason.code), expected, "{gold} {response}");
+    }
+}
+
 #[test]
 fn text_of_a_choice_names_it() {
     let list = json!({"answer": "B", "choices": ["London", "Paris", "Rome", "a cat", "A cat sat"]});
@@ -196,6 +252,9 @@ fn text_of_a_choice_names_it() {
         check(gold, "B) London", CONFLICT);
         check(gold, "A) Paris", CONFLICT);
         check(gold, "B) Berlin", CONFLICT);
+        check(gold, "(B) because it is the capital", SAME);
+        check(gold, "(A) because it is the capital", DIFFERS);
+        check(gold, "(B) because of x, (A) because of y", CONFLICT);
         check(gold, "B) Paris or C) Rome", CONFLICT);
         check(gold, "Berlin", UNREAD);
         check(gold, "Paris or London", UNREAD);
@@ -224,6 +283,10 @@ fn ambiguous_choice_texts_are_resolved() {
     let twins = json!({"answer": "B", "choices": ["Paris", "Paris"]});
     check(&twins, "Paris", CONTENT);
     check(&twins, "A) Paris", DIFFERS);
+    let reasons = json!({"answer": "B", "choices": ["Because it rains", "Because it snows"]});
+    check(&reasons, "B) because it snows", SAME);
+    check(&reasons, "B) because it rains", CONFLICT);
+    check(&reasons, "B because it rains", UNREAD);
     let pictures = json!({"answer": "B", "choices": ["", ""]});
     check(&pictures, "B", SAME);
     check(&pictures, "B) the second one", SAME);

@@ -289,6 +289,14 @@ fn last_label(text: &str) -> Option<u8> {
 const JOINERS: [&str; 15] =
     ["and", "or", "und", "oder", "et", "ou", "y", "o", "e", "и", "или", "和", "或", "と", "و"];
 
+/// Those of them that leave open which member is meant.
+const ALTERNATIVES: [&str; 6] = ["or", "oder", "ou", "o", "или", "或"];
+
+/// Returns whether an "or" stands in `gap`, between two boxes of a list.
+pub(super) fn offers_choice(gap: &str) -> bool {
+    gap.split(|c: char| !c.is_alphabetic()).any(|word| ALTERNATIVES.contains(&word))
+}
+
 /// Commands that only set type.
 const SPACES: [&str; 4] = ["quad", "qquad", "left", "right"];
 

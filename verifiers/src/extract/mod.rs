@@ -62,7 +62,8 @@ pub struct Extracted<'a> {
     /// Warnings about the answer.
     pub flags: Vec<&'static str>,
     /// The boxes that make one list with the last one, `text` among them, where nothing but commas,
-    /// "and", "or" and delimiters stand between them; else empty. For gold answers that are lists.
+    /// "and", "or" and delimiters stand between them; else empty. For gold answers that are lists, and
+    /// for choices.
     pub members: Vec<Range<usize>>,
     /// Where nothing marks an answer: the ways to read the last statement, in order, each a value or
     /// the members of a list. `text` is the last member of the first. The type of the gold answer
@@ -79,6 +80,8 @@ pub struct Extracted<'a> {
 pub struct ExtractedTexts<'a> {
     text: &'a str,
     members: Vec<&'a str>,
+    /// Whether an "or" stands between two of the members.
+    either: bool,
     readings: Vec<Vec<&'a str>>,
     own: usize,
     parts: Option<usize>,
@@ -89,9 +92,13 @@ impl Extracted<'_> {
     pub fn texts<'r>(&self, response: &'r str) -> ExtractedTexts<'r> {
         let texts =
             |spans: &Vec<Range<usize>>| spans.iter().map(|span| &response[span.clone()]).collect();
+        let offers_choice = |two: &[Range<usize>]| {
+            response.get(two[0].end..two[1].start).is_some_and(boxed::offers_choice)
+        };
         ExtractedTexts {
             text: &response[self.span.clone()],
             members: texts(&self.members),
+            either: self.members.windows(2).any(offers_choice),
             readings: self.readings.iter().chain(&self.earlier).map(texts).collect(),
             own: self.readings.len(),
             parts: self.parts,
@@ -108,7 +115,7 @@ impl ExtractedTexts<'_> {
         }
         match self.members.as_slice() {
             [] => Candidate::Text(self.text),
-            all => Candidate::Several { last: self.text, all },
+            all => Candidate::Several { last: self.text, all, either: self.either },
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 /// A document and how deep it nests; a scalar has depth 0.
@@ -51,6 +51,16 @@ pub(super) fn parse_document(text: &str) -> Result<Document, Malformed> {
 fn without_place(message: &str) -> String {
     let place = message.rfind(" at line ").unwrap_or(message.len());
     message[..place].to_owned()
+}
+
+/// A value whose objects hold each key once, as a part of a type that is read.
+pub(crate) struct UniqueValue(pub(crate) Value);
+
+impl<'de> Deserialize<'de> for UniqueValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let notes = Notes::default();
+        Unique { notes: &notes, depth: 0 }.deserialize(deserializer).map(Self)
+    }
 }
 
 /// Notes of the parser.

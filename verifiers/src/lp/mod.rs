@@ -265,7 +265,7 @@ impl LpVerifier {
 
 impl Verifier for LpVerifier {
     fn id(&self) -> VerifierId {
-        VerifierId { name: "lp", revision: 1 }
+        VerifierId { name: "lp", revision: 2 }
     }
 
     fn verify(&self, claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Verdict, VerifyError> {

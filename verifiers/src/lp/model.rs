@@ -132,11 +132,30 @@ pub(super) fn bits(value: &RBig) -> u64 {
     (value.numerator().bit_len() + value.denominator().bit_len()) as u64
 }
 
-/// Adds `factor` times `variable` to a sum.
-pub(super) fn add(terms: &mut Terms, variable: usize, factor: RBig) {
-    match terms.iter_mut().find(|(known, _)| *known == variable) {
-        Some((_, known)) => *known += factor,
-        None => terms.push((variable, factor)),
+/// A sum that is being read, and the place of each variable in it: looking for one among thousands
+/// for every term would take the square of them.
+#[derive(Debug, Default)]
+pub(super) struct OpenTerms {
+    terms: Terms,
+    places: HashMap<usize, usize>,
+}
+
+impl OpenTerms {
+    /// Adds `factor` times `variable`.
+    pub(super) fn add(&mut self, variable: usize, factor: RBig) {
+        let place = *self.places.entry(variable).or_insert(self.terms.len());
+        match self.terms.get_mut(place) {
+            Some((_, known)) => *known += factor,
+            None => self.terms.push((variable, factor)),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    pub(super) fn into_terms(self) -> Terms {
+        self.terms
     }
 }
 

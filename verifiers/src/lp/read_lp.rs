@@ -2,7 +2,7 @@
 
 use dashu::rational::RBig;
 
-use super::model::{Bounds, Malformed, Model, Row, Terms, add, number};
+use super::model::{Bounds, Malformed, Model, OpenTerms, Row, Terms, number};
 
 #[derive(Debug, Clone, PartialEq)]
 enum LpToken {
@@ -27,7 +27,7 @@ enum Section {
 /// A sum with a constant.
 #[derive(Default)]
 struct LinearSum {
-    terms: Terms,
+    terms: OpenTerms,
     constant: RBig,
 }
 
@@ -199,7 +199,8 @@ impl Reader<'_> {
                 self.model.maximise = maximise;
                 self.label();
                 let sum = self.sum(None)?;
-                (self.model.objective, self.model.constant) = (sum.terms, sum.constant);
+                self.model.objective = sum.terms.into_terms();
+                self.model.constant = sum.constant;
             }
             Section::Constraints => {
                 while self.peek().is_some() {
@@ -293,7 +294,7 @@ impl Reader<'_> {
                 Some(LpToken::Name(name)) if same_line && !self.is_label(self.at) => {
                     let variable = self.model.variable(&name);
                     let variable = variable.or_else(|message| self.malformed(message))?;
-                    add(&mut sum.terms, variable, factor);
+                    sum.terms.add(variable, factor);
                     self.at += 1;
                 }
                 _ if has_number => sum.constant += factor,
@@ -323,10 +324,10 @@ impl Reader<'_> {
         let second = if on_line { self.compare() } else { None };
         let Some(second) = second else {
             let mut terms = left.terms;
-            for (variable, factor) in middle.terms {
-                add(&mut terms, variable, -factor);
+            for (variable, factor) in middle.terms.into_terms() {
+                terms.add(variable, -factor);
             }
-            return Ok((terms, bounds(sign, middle.constant - left.constant)));
+            return Ok((terms.into_terms(), bounds(sign, middle.constant - left.constant)));
         };
         let line = self.line();
         let right = self.sum(Some(line))?;
@@ -335,7 +336,7 @@ impl Reader<'_> {
         }
         let mut range = bounds(flipped(sign), left.constant - &middle.constant);
         range.tighten(bounds(second, right.constant - middle.constant));
-        Ok((middle.terms, range))
+        Ok((middle.terms.into_terms(), range))
     }
 
     /// A line of bounds.

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use dashu::rational::RBig;
 
-use super::model::{Bounds, Malformed, Model, Row, Terms, add, decimal};
+use super::model::{Bounds, Malformed, Model, OpenTerms, Row, decimal};
 
 /// What is known of a row before the right-hand sides are.
 struct Draft {
     kind: char,
-    terms: Terms,
+    terms: OpenTerms,
     right: RBig,
     range: Option<RBig>,
 }
@@ -20,6 +20,7 @@ struct Reader {
     rows: Vec<Draft>,
     names: HashMap<String, usize>,
     objective: Option<String>,
+    goal: OpenTerms,
     in_integers: bool,
 }
 
@@ -96,7 +97,8 @@ impl Reader {
         if self.names.insert((*name).to_owned(), self.rows.len()).is_some() {
             return Err(format!("the row '{name}' is there twice"));
         }
-        self.rows.push(Draft { kind, terms: Vec::new(), right: RBig::ZERO, range: None });
+        let terms = OpenTerms::default();
+        self.rows.push(Draft { kind, terms, right: RBig::ZERO, range: None });
         Ok(())
     }
 
@@ -114,9 +116,9 @@ impl Reader {
         for pair in pairs.chunks_exact(2) {
             let factor = value(pair[1])?;
             if Some(pair[0]) == self.objective.as_deref() {
-                add(&mut self.model.objective, variable, factor);
+                self.goal.add(variable, factor);
             } else {
-                add(&mut self.draft(pair[0])?.terms, variable, factor);
+                self.draft(pair[0])?.terms.add(variable, factor);
             }
         }
         Ok(())
@@ -178,6 +180,7 @@ impl Reader {
         if self.objective.is_none() {
             return Err("there is no row of kind N".to_owned());
         }
+        self.model.objective = self.goal.into_terms();
         for draft in self.rows {
             let Draft { kind, terms, right, range } = draft;
             let low = |range: RBig| Some(&right - range);
@@ -200,7 +203,7 @@ impl Reader {
                 ('=', Some(range)) => Bounds { low: Some(right.clone()), high: high(range) },
                 _ => continue,
             };
-            self.model.add_row(Row { terms, bounds })?;
+            self.model.add_row(Row { terms: terms.into_terms(), bounds })?;
         }
         Ok(self.model)
     }

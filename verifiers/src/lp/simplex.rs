@@ -8,6 +8,11 @@ use crate::{Exhausted, Fuel};
 
 /// Units of fuel for a product and a difference of rationals of up to 64 bits.
 const UNITS_PER_STEP: u64 = 4;
+/// Units for a variable of the model, whatever rows there are: its bounds are copied for each branch,
+/// compared and added to its value.
+const UNITS_PER_VARIABLE: usize = 2;
+/// Numbers that a unit compares with 0, or writes.
+const NUMBERS_PER_UNIT: u64 = 32;
 
 /// The optimum of a program without integers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,19 +48,20 @@ pub(super) fn solve(
     bounds: &[Bounds],
     fuel: &mut Fuel,
 ) -> Result<Relaxed, Exhausted> {
+    let size: usize = model.rows.iter().map(|row| 1 + row.terms.len()).sum();
+    fuel.spend(1 + (UNITS_PER_VARIABLE * bounds.len() + size) as u64)?;
     let crossed =
         |bounds: &Bounds| matches!((&bounds.low, &bounds.high), (Some(l), Some(h)) if l > h);
     if bounds.iter().any(crossed) || model.rows.iter().any(|row| crossed(&row.bounds)) {
         return Ok(Relaxed::Infeasible);
     }
     let (made, mut tableau) = tableau(model, bounds, fuel)?;
-    let artificial = vec![RBig::ZERO; tableau.columns];
-    let costs: Vec<RBig> = tableau
-        .rows
-        .iter()
-        .zip(&tableau.basis)
-        .filter(|(_, basic)| **basic >= tableau.columns)
-        .fold(artificial, |costs, (row, _)| costs.iter().zip(row).map(|(c, a)| c - a).collect());
+    let mut costs = vec![RBig::ZERO; tableau.columns];
+    for (row, basic) in tableau.rows.iter().zip(&tableau.basis) {
+        if *basic >= tableau.columns {
+            subtract(&mut costs, row, &RBig::ONE, fuel)?;
+        }
+    }
     // The sum of the artificial variables is bounded by 0.
     tableau.minimise(costs, fuel)?;
     let is_infeasible = tableau
@@ -79,12 +85,10 @@ pub(super) fn solve(
             }
         }
     }
-    for (row, basic) in tableau.basis.clone().into_iter().enumerate() {
-        let factor = costs[basic].clone();
+    for (row, basic) in tableau.rows.iter().zip(&tableau.basis) {
+        let factor = costs[*basic].clone();
         if factor != RBig::ZERO {
-            for (cost, cell) in costs.iter_mut().zip(&tableau.rows[row]) {
-                *cost -= &factor * cell;
-            }
+            subtract(&mut costs, row, &factor, fuel)?;
         }
     }
     if !tableau.minimise(costs, fuel)? {
@@ -193,6 +197,7 @@ impl Tableau {
     /// goes; `false` if it has no bound.
     fn minimise(&mut self, mut costs: Vec<RBig>, fuel: &mut Fuel) -> Result<bool, Exhausted> {
         loop {
+            fuel.spend(1 + (self.rows.len() + costs.len()) as u64 / NUMBERS_PER_UNIT)?;
             let Some(enters) = costs.iter().position(|cost| *cost < RBig::ZERO) else {
                 return Ok(true);
             };

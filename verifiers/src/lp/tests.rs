@@ -46,6 +46,7 @@ const PROGRAMS: &[(&str, Option<&str>)] = &[
         "min 4 ab + 6 ac + 9 ba + 3 bc\nst\nab + ac = 20\nba + bc = 30\nab + ba >= 25\nac + bc >= 25",
         Some("200"),
     ),
+    ("max x + x\nst\nx + x - y <= 3 - y + x", Some("6")),
     ("min 2x1 + 3*x2 \\ costs\nst\nx1 + x2 >= 10 \\ demand\nx1 <= 6", Some("24")),
     (
         "NAME T\nROWS\n N COST\n L LIM1\n G LIM2\n E MYEQN\nCOLUMNS\n X1 COST 1 LIM1 1\n X1 LIM2 1\n X2 COST 4 LIM1 1\n X2 MYEQN -1\n X3 COST 9 LIM2 1\n X3 MYEQN 1\nRHS\n RHS LIM1 4 LIM2 10\n RHS MYEQN 7\nBOUNDS\n UP BND X1 4\n LO BND X2 -1\n UP BND X2 1\nENDATA",
@@ -150,6 +151,67 @@ fn answers_are_judged_by_the_program() {
         let config = serde_json::from_value(config).expect("a configuration");
         let verifier = LpVerifier::new(&config).expect("a tolerance");
         assert_eq!(outcome(&verifier, &gold, Some(candidate)), expected, "{gold} {candidate}");
+    }
+}
+
+/// The best value is 11, at x = 3 and y = 1.
+const MIX: &str = "max 3 x + 2 y\nst\nx + y <= 4\nx + 3 y <= 6\nx <= 3";
+
+#[test]
+fn values_are_told_from_the_expressions_beside_them() {
+    let verifier = LpVerifier::new(&LpConfig::default()).expect("a tolerance");
+    for candidate in [
+        "x = 3, y = 1. Check: x + y = 4",
+        "x = 3, y = 1\nObjective: 3 x + 2 y = 11",
+        "x = 3 and y = 1, so 2x + y = 7 and x + y = 4",
+        "x = 3\ny = 4 - 3 = 1",
+        "x = 3\ny = 4-3 = 1",
+        "x = 3\ny = 4 - x = 4 - 3 = 1",
+        "x = 6/2 = 3, y = 3 \\cdot 1 - 2 = 1",
+        "$x^* = 3$, $y^* = 1$",
+        "x := 3; y := 1",
+    ] {
+        let found = outcome(&verifier, &json!(MIX), Some(candidate));
+        assert_eq!(found, (1.0, "same_optimum"), "{candidate}");
+    }
+    for candidate in ["x + y = 4", "2 y = 4", "x y = 3", "x and y = 3", "x plus y = 4"] {
+        let found = outcome(&verifier, &json!(MIX), Some(candidate));
+        assert_eq!(found, (0.0, "answer_unread"), "{candidate}");
+    }
+    let impossible = "max x + y\nst\nx + y = 9\nx <= 3\ny <= 4";
+    let candidate = "x + y = 9 cannot hold, so it is infeasible";
+    let found = outcome(&verifier, &json!(impossible), Some(candidate));
+    assert_eq!(found, (1.0, "same_optimum"));
+}
+
+#[test]
+fn best_values_are_read_after_their_calculation() {
+    let config = LpConfig { answer: LpAnswer::Objective, ..LpConfig::default() };
+    let verifier = LpVerifier::new(&config).expect("a tolerance");
+    let eleven = json!({"objective": 11});
+    for gold in [&eleven, &json!(MIX)] {
+        for candidate in [
+            "z = 3(3) + 2(1) = 11",
+            "z = 3 (3) + 2 (1) = 11",
+            "z = 3x + 2y = 3(3) + 2(1) = 9 + 2 = 11",
+            "z = 3 \\cdot 3 + 2 \\times 1 = 11",
+            "Optimal value: 3*3 + 2*1 = 11",
+            "We maximize z = 3x + 2y.\nThe best value is 11.",
+            "Objective: 3 x + 2 y = 11",
+        ] {
+            let found = outcome(&verifier, gold, Some(candidate));
+            assert_eq!(found, (1.0, "same_optimum"), "{gold} {candidate}");
+        }
+    }
+    for (gold, candidate, expected) in [
+        ("12500", "The maximum profit is $12,500.", (1.0, "same_optimum")),
+        ("500", "The maximum profit is $12,500.", (0.0, "other_optimum")),
+        ("12500", "\\boxed{12{,}500}", (1.0, "same_optimum")),
+        ("1234567.5", "z = 1,234,567.5", (1.0, "same_optimum")),
+        ("27.5", "z = 27.5; it would be unbounded without c1", (1.0, "same_optimum")),
+    ] {
+        let found = outcome(&verifier, &json!(gold), Some(candidate));
+        assert_eq!(found, expected, "{gold} {candidate}");
     }
 }
 
@@ -267,6 +329,15 @@ fn work_is_bounded_by_fuel() {
     let verifier = LpVerifier::new(&model).expect("a tolerance");
     let found = outcome_within(&verifier, &json!("1"), Some(endless), 2_000);
     assert_eq!(found, (0.0, "fuel_spent"));
+    // Variables without a row are work too, for every branch.
+    let names: Vec<String> = (0..200).map(|n| format!("x{n}")).collect();
+    let bounds: Vec<String> = names.iter().map(|name| format!("{name} >= .5")).collect();
+    let sum = names.join(" + ");
+    let halves = format!("min {sum}\nst\nbounds\n{}\nint\n{}", bounds.join("\n"), names.join(" "));
+    let found = outcome_within(&verifier, &json!("200"), Some(&halves), 20_000);
+    assert_eq!(found, (0.0, "fuel_spent"));
+    let found = outcome_within(&verifier, &json!("200"), Some(&halves), 1_000_000);
+    assert_eq!(found, (1.0, "same_optimum"));
     let mut many = String::from("max ");
     for n in 0..5_000 {
         write!(many, "+ x{n} ").expect("memory takes it");

@@ -39,7 +39,7 @@ pub(super) fn order(left: &SqlCell, right: &SqlCell) -> Ordering {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "used for order alone")]
+#[expect(clippy::cast_precision_loss, reason = "the nearest float, as in `SQLite`")]
 pub(super) fn real(number: i64) -> f64 {
     number as f64
 }
@@ -93,6 +93,11 @@ pub(super) fn arranged(rows: &[Vec<SqlCell>], arrangement: &[usize]) -> Vec<Vec<
 /// Arrangements of columns that are tried at most; two columns are exchanged only if their sorted
 /// values are equal, so most results have one.
 const MAX_ARRANGEMENTS: usize = 1000;
+/// Cells of all arrangements that are tried: each is a copy of the whole result, and is sorted.
+const MAX_ARRANGED_CELLS: usize = 4_000_000;
+/// Columns that are looked at for a place. Most do not lead to an arrangement where two columns of
+/// the gold result have only one to share.
+const MAX_LOOKS: usize = 1_000_000;
 
 /// Whether `accepts` an order of the columns of `found` in which each has, sorted, the values of
 /// the gold column at its place.
@@ -106,6 +111,7 @@ pub(super) fn some_arrangement(
     if gold.len() != found.len() || found.first().map_or(0, Vec::len) != width {
         return false;
     }
+    let cells = gold.len() * width;
     let (gold, found) = (sorted_columns(gold, width), sorted_columns(found, width));
     let fits: Vec<Vec<usize>> = gold
         .iter()
@@ -114,8 +120,16 @@ pub(super) fn some_arrangement(
             (0..width).filter(is_same).collect()
         })
         .collect();
-    let mut tries = MAX_ARRANGEMENTS;
-    extend(&fits, &mut Vec::new(), &mut tries, &accepts)
+    if fits.iter().any(Vec::is_empty) {
+        return false;
+    }
+    let mut budget = Budget { tries: max_arrangements(cells), looks: MAX_LOOKS };
+    extend(&fits, &mut Vec::new(), &mut budget, &accepts)
+}
+
+/// Arrangements that are tried of a result with so many cells.
+fn max_arrangements(cells: usize) -> usize {
+    (MAX_ARRANGED_CELLS / cells.max(1)).clamp(1, MAX_ARRANGEMENTS)
 }
 
 /// The values of each column in order.
@@ -128,23 +142,31 @@ pub(super) fn sorted_columns(rows: &[Vec<SqlCell>], width: usize) -> Vec<Vec<&Sq
     (0..width).map(column).collect()
 }
 
+/// What is left to a search for an arrangement.
+struct Budget {
+    tries: usize,
+    looks: usize,
+}
+
 fn extend(
     fits: &[Vec<usize>],
     chosen: &mut Vec<usize>,
-    tries: &mut usize,
+    budget: &mut Budget,
     accepts: &impl Fn(&[usize]) -> bool,
 ) -> bool {
-    if *tries == 0 {
+    if budget.tries == 0 {
         return false;
     }
     let Some(options) = fits.get(chosen.len()) else {
-        *tries -= 1;
+        budget.tries -= 1;
         return accepts(chosen);
     };
     for &column in options {
+        let Some(looks) = budget.looks.checked_sub(1) else { return false };
+        budget.looks = looks;
         if !chosen.contains(&column) {
             chosen.push(column);
-            if extend(fits, chosen, tries, accepts) {
+            if extend(fits, chosen, budget, accepts) {
                 return true;
             }
             chosen.pop();
@@ -175,5 +197,42 @@ fn cell(cell: &SqlCell) -> String {
             format!("'{cut}'")
         }
         SqlCell::Blob(bytes) => format!("a blob of {} bytes", bytes.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of integers.
+    fn rows(numbers: &[&[i64]]) -> Vec<Vec<SqlCell>> {
+        numbers.iter().map(|row| row.iter().copied().map(SqlCell::Integer).collect()).collect()
+    }
+
+    #[test]
+    fn arrangements_are_bounded_by_the_cells_that_they_copy() {
+        for (cells, expected) in [(0, 1000), (4000, 1000), (40_000, 100), (1 << 20, 3)] {
+            assert_eq!(max_arrangements(cells), expected, "{cells}");
+        }
+        assert_eq!(max_arrangements(usize::MAX), 1);
+    }
+
+    /// Columns that fit no place, or too few of them, end a search before it goes through the others.
+    #[test]
+    fn columns_without_a_place_end_a_search() {
+        let mut zeros = vec![0; 20];
+        zeros.push(3);
+        for (gold, found) in [
+            // The last column fits nowhere.
+            (zeros.clone(), vec![0; 21]),
+            // Two columns share the one that fits both.
+            ([&zeros[1..], &[3]].concat(), zeros.clone()),
+        ] {
+            let (gold, found) = (rows(&[&gold]), rows(&[&found]));
+            let same = |a: &SqlCell, b: &SqlCell| a == b;
+            assert!(!some_arrangement(&gold, &found, same, |_| true));
+        }
+        let (gold, found) = (rows(&[&[1, 2]]), rows(&[&[2, 1]]));
+        assert!(some_arrangement(&gold, &found, |a, b| a == b, |places| places == [1, 0]));
     }
 }

@@ -1,10 +1,13 @@
-//! Functions of `SQLite` that a query may call, and our own ones for those that take more than linear
-//! time: the steps of a query bound its time only if no single step is long.
+//! Functions of `SQLite` that a query may call, and our own ones for those that it lacks, and for those
+//! that take more than linear time: the steps of a query bound its time only if no single step is long.
 
 use memchr::memmem;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, Error, Result};
+
+use super::mathematics;
+use super::reals::real_text;
 
 /// Bytes of a value or of a row.
 pub(super) const MAX_VALUE_BYTES: usize = 1 << 20;
@@ -13,16 +16,18 @@ pub(super) const MAX_VALUE_BYTES: usize = 1 << 20;
 /// random or make long values of nothing.
 #[rustfmt::skip]
 const ALLOWED: &[&str] = &[
-    "->", "->>", "abs", "avg", "ceil", "ceiling", "char", "coalesce", "concat", "concat_ws", "count",
-    "cume_dist", "current_date", "current_time", "current_timestamp", "date", "datetime",
-    "dense_rank", "first_value", "floor", "format", "glob", "group_concat", "hex", "if", "ifnull",
-    "iif", "instr", "json", "json_array", "json_array_length", "json_extract", "json_group_array",
-    "json_group_object", "json_object", "json_quote", "json_type", "json_valid", "julianday", "lag",
-    "last_value", "lead", "length", "like", "likelihood", "likely", "lower", "ltrim", "max", "min",
-    "nth_value", "ntile", "nullif", "octet_length", "percent_rank", "printf", "quote", "rank",
-    "replace", "round", "row_number", "rtrim", "sign", "soundex", "sqlite_version", "strftime",
-    "string_agg", "substr", "substring", "sum", "time", "timediff", "total", "trim", "typeof",
-    "unicode", "unixepoch", "unlikely", "upper",
+    "->", "->>", "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "avg", "ceil",
+    "ceiling", "char", "coalesce", "concat", "concat_ws", "cos", "cosh", "count", "cume_dist",
+    "current_date", "current_time", "current_timestamp", "date", "datetime", "degrees",
+    "dense_rank", "exp", "first_value", "floor", "format", "glob", "group_concat", "hex", "if",
+    "ifnull", "iif", "instr", "json", "json_array", "json_array_length", "json_extract",
+    "json_group_array", "json_group_object", "json_object", "json_quote", "json_type", "json_valid",
+    "julianday", "lag", "last_value", "lead", "length", "like", "likelihood", "likely", "ln", "log",
+    "log10", "log2", "lower", "ltrim", "max", "min", "mod", "nth_value", "ntile", "nullif",
+    "octet_length", "percent_rank", "pi", "pow", "power", "printf", "quote", "radians", "rank",
+    "replace", "round", "row_number", "rtrim", "sign", "sin", "sinh", "soundex", "sqlite_version",
+    "sqrt", "strftime", "string_agg", "substr", "substring", "sum", "tan", "tanh", "time",
+    "timediff", "total", "trim", "trunc", "typeof", "unicode", "unixepoch", "unlikely", "upper",
 ];
 
 /// Whether a query may call the function.
@@ -36,11 +41,13 @@ pub(super) fn may_read_clock(sql: &str) -> bool {
     ["date", "time", "julianday", "epoch", "current"].iter().any(|name| sql.contains(name))
 }
 
-/// Replaces functions whose built-in forms take the product of two lengths.
+/// Adds the mathematical functions, and replaces those whose built-in forms take the product of two
+/// lengths.
 pub(super) fn register(connection: &Connection) -> Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8
         | FunctionFlags::SQLITE_DETERMINISTIC
         | FunctionFlags::SQLITE_INNOCUOUS;
+    mathematics::register(connection, flags)?;
     connection.create_scalar_function(c"instr", 2, flags, |context| Ok(instr(context)))?;
     connection.create_scalar_function(c"replace", 3, flags, |context| replace(context))?;
     for (name, start, end) in
@@ -62,32 +69,6 @@ fn text(context: &Context<'_>, index: usize) -> Option<Vec<u8>> {
         ValueRef::Real(number) => Some(real_text(number).into_bytes()),
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes.to_vec()),
     }
-}
-
-/// A float as `SQLite` writes it: 15 digits or fewer, and always a point.
-pub(super) fn real_text(number: f64) -> String {
-    if number == 0.0 {
-        return "0.0".to_owned();
-    }
-    if number.is_infinite() {
-        return if number < 0.0 { "-Inf" } else { "Inf" }.to_owned();
-    }
-    let scientific = format!("{number:.14e}");
-    let (digits, exponent) = scientific.split_once('e').expect("its form has an exponent");
-    let exponent: i32 = exponent.parse().expect("the exponent is a number");
-    if !(-4..15).contains(&exponent) {
-        let digits = digits.trim_end_matches('0');
-        let point = if digits.ends_with('.') { "0" } else { "" };
-        let sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{digits}{point}e{sign}{:02}", exponent.abs());
-    }
-    let decimals = usize::try_from(14 - exponent).unwrap_or(0);
-    let fixed = format!("{number:.decimals$}");
-    if !fixed.contains('.') {
-        return format!("{fixed}.0");
-    }
-    let short = fixed.trim_end_matches('0');
-    if short.ends_with('.') { format!("{short}0") } else { short.to_owned() }
 }
 
 /// A text as a value, with what is no UTF-8 replaced.
@@ -147,4 +128,14 @@ fn trim(context: &Context<'_>, start: bool, end: bool) -> Value {
         kept = kept.trim_end_matches(|c| set.contains(&c));
     }
     Value::Text(kept.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_by_their_order() {
+        assert!(ALLOWED.is_sorted());
+    }
 }

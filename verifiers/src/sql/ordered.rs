@@ -140,11 +140,19 @@ pub(super) fn equal(
 
 /// Whether each row of `found` is one of `rows`, each used once.
 fn holds(rows: &[Vec<SqlCell>], found: &[Vec<SqlCell>], tolerance: f64) -> bool {
+    let width = rows.first().map_or(0, Vec::len);
+    let is_exact = |at: &usize| {
+        !rows.iter().chain(found).any(|row| matches!(row.get(*at), Some(SqlCell::Real(_))))
+    };
+    // Columns with floats last: two rows that differ elsewhere stay in one order on both sides,
+    // however their floats differ within the tolerance.
+    let (mut places, floats): (Vec<usize>, Vec<usize>) = (0..width).partition(is_exact);
+    places.extend(floats);
     let sorted = |rows: &[Vec<SqlCell>]| {
         let mut keyed: Vec<(Vec<SqlCell>, usize)> = rows
             .iter()
             .enumerate()
-            .map(|(index, row)| (row.iter().map(rounded).collect(), index))
+            .map(|(index, row)| (places.iter().map(|at| rounded(&row[*at])).collect(), index))
             .collect();
         keyed.sort_by(|a, b| order_rows(&a.0, &b.0));
         keyed.into_iter().map(|(_, index)| index).collect::<Vec<_>>()
@@ -169,12 +177,18 @@ fn rounded(cell: &SqlCell) -> SqlCell {
 
 /// Whether two cells are equal: of one type, but for integers and floats, which are numbers.
 fn close(left: &SqlCell, right: &SqlCell, tolerance: f64) -> bool {
+    // Infinities too, which have no difference.
+    if order(left, right) == Ordering::Equal {
+        return true;
+    }
     let (a, b) = match (left, right) {
         (SqlCell::Real(a), SqlCell::Real(b)) => (*a, *b),
         (SqlCell::Integer(a), SqlCell::Real(b)) | (SqlCell::Real(b), SqlCell::Integer(a)) => {
             (real(*a), *b)
         }
-        _ => return order(left, right) == Ordering::Equal,
+        _ => return false,
     };
-    (a - b).abs() <= tolerance * a.abs().max(b.abs())
+    // An infinite difference is within a share of an infinite number.
+    let difference = (a - b).abs();
+    difference.is_finite() && difference <= tolerance * a.abs().max(b.abs())
 }

@@ -90,6 +90,22 @@ fn attacks_end_by_their_verdicts() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Results whose columns could be exchanged in more ways than can be tried, and fit in none.
+#[test]
+fn arrangements_of_columns_are_bounded() {
+    let gold = format!("SELECT {}3", "0, ".repeat(19));
+    let shared = format!("SELECT {}3, 3", "0, ".repeat(18));
+    let any = SqlPolicy { any_columns: true, ..policy(SqlMode::Rows) };
+    for policy in [&policy(SqlMode::Spider), &any] {
+        for query in [format!("SELECT 0{}", ", 0".repeat(19)), shared.clone()] {
+            assert_eq!(verdict(&gold, &query, policy), SqlVerdict::WrongAnswer, "{query}");
+            assert_eq!(verdict(&query, &gold, policy), SqlVerdict::WrongAnswer, "{query}");
+        }
+        let turned = format!("SELECT 3{}", ", 0".repeat(19));
+        assert_eq!(verdict(&gold, &turned, policy), SqlVerdict::Ok);
+    }
+}
+
 /// Common table expressions, each of which uses the one before twice.
 fn chained(length: usize, select: &str) -> String {
     let mut query = "WITH t0(x) AS (VALUES (1))".to_owned();

@@ -174,6 +174,74 @@ fn rows_are_compared_by_their_meaning() {
     assert_eq!(verdict("SELECT 0.1 + 0.2", "SELECT 0.3", &exact), WrongAnswer);
 }
 
+/// Rows and numbers that a tolerance must not confuse.
+#[test]
+fn tolerance_holds_for_whole_rows() {
+    use SqlVerdict::{Ok, WrongAnswer};
+    let rule = SqlPolicy { tolerance: 0.01, ..policy(SqlMode::Rows) };
+    let (gold, swapped) = (
+        "SELECT 10.0, 'x', 1 UNION ALL SELECT 10.01, 'y', 2",
+        "SELECT 10.004, 'x', 1 UNION ALL SELECT 10.003, 'y', 2",
+    );
+    for (gold, query, expected) in [
+        // Rows that stand in another order by their floats.
+        (gold, swapped, Ok),
+        (swapped, gold, Ok),
+        (
+            "SELECT 10.0, 1 UNION ALL SELECT 10.01, 2",
+            "SELECT 10.004, 1 UNION ALL SELECT 10.003, 2",
+            Ok,
+        ),
+        (gold, "SELECT 10.004, 'y', 1 UNION ALL SELECT 10.003, 'x', 2", WrongAnswer),
+        (gold, "SELECT 10.004, 'x', 1 UNION ALL SELECT 10.2, 'y', 2", WrongAnswer),
+        // Infinity is equal to itself and to no other number.
+        ("SELECT 9e999", "SELECT 9e999", Ok),
+        ("SELECT 9e999", "SELECT 1.5", WrongAnswer),
+        ("SELECT 9e999", "SELECT -9e999", WrongAnswer),
+        ("SELECT 1.5", "SELECT 9e999", WrongAnswer),
+    ] {
+        assert_eq!(verdict(gold, query, &rule), expected, "{gold}\n{query}");
+    }
+}
+
+/// Functions of our own in the place of those that `SQLite` has, or may have.
+#[test]
+fn functions_are_those_of_sqlite() {
+    let rule = policy(SqlMode::Rows);
+    for (gold, query) in [
+        // Mathematics.
+        (
+            "SELECT 2.0, 2.0, 1.0, -2.0, -1.0",
+            "SELECT ceil(1.5), CEILING(1.5), floor(1.5), floor(-1.5), trunc(-1.5)",
+        ),
+        (
+            "SELECT 'integer', 'integer', 'real', 3",
+            "SELECT typeof(ceil(3)), typeof(floor(' 3 ')), typeof(trunc(3.0)), ceil(3)",
+        ),
+        (
+            "SELECT 2.0, 2.0, 3.0, 3.0, 3.0, 1.0",
+            "SELECT sqrt(4), log(100), log(2, 8), log10(1000), log2(8), ln(exp(1))",
+        ),
+        ("SELECT 8.0, 8.0, 1.0, -1.0", "SELECT pow(2, 3), power('2', 3), mod(10, 3), mod(-10, 3)"),
+        (
+            "SELECT 180.0, 0.0, 1.0, 0.0, 0.0",
+            "SELECT degrees(pi()), sin(0), cos(radians(0)), atan2(0, 1), acosh(1)",
+        ),
+        (
+            "SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL",
+            "SELECT sqrt(-1), ln(0), log(1, 8), acos(2), mod(1, 0), sqrt(NULL), ceil('x'), sqrt(x'34')",
+        ),
+        // Texts of floats.
+        ("SELECT CAST(1.0 / 3 AS TEXT)", "SELECT trim(1.0 / 3)"),
+        ("SELECT CAST(0.1 + 0.2 AS TEXT)", "SELECT ltrim(0.1 + 0.2)"),
+        ("SELECT CAST(1e15 AS TEXT)", "SELECT replace(1e15, 'x', '')"),
+        ("SELECT CAST(price * 1.1 AS TEXT) FROM item", "SELECT rtrim(price * 1.1) FROM item"),
+        ("SELECT instr('' || (1.0 / 3), '2')", "SELECT instr(1.0 / 3, '2')"),
+    ] {
+        assert_eq!(verdict(gold, query, &rule), SqlVerdict::Ok, "{gold}\n{query}");
+    }
+}
+
 #[test]
 fn published_rules_are_those_of_their_graders() {
     use SqlVerdict::{Ok, WrongAnswer};

@@ -164,7 +164,7 @@ impl ScorerKind for Verifying {
     }
 
     fn revision(&self) -> u32 {
-        2
+        3
     }
 
     fn description(&self) -> &'static str {

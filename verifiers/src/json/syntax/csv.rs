@@ -8,6 +8,9 @@ use super::{Document, Malformed};
 const MAX_NAME_BYTES_PER_BYTE: usize = 64;
 
 pub(super) fn parse(text: &str) -> Result<Document, Malformed> {
+    if let Some(at) = misplaced_quote(text) {
+        return Err(Malformed::at_byte(text, at, "a quote is out of place"));
+    }
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
     let mut records = reader.records().map(|record| {
         record.map_err(|error| {
@@ -39,4 +42,34 @@ pub(super) fn parse(text: &str) -> Result<Document, Malformed> {
     }
     let depth = if rows.is_empty() { 1 } else { 2 };
     Ok(Document { value: Value::Array(rows), depth })
+}
+
+/// The place of a quote that RFC 4180 does not allow, which the reader takes for text: one within a
+/// field without quotes, one that more of its field follows, and one that is never closed.
+fn misplaced_quote(text: &str) -> Option<usize> {
+    let content = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let start = text.len() - content.len();
+    let ends_field = |c: char| matches!(c, ',' | '\n' | '\r');
+    let mut chars = content.char_indices().peekable();
+    let (mut at_start, mut open) = (true, None);
+    while let Some((at, c)) = chars.next() {
+        if open.is_some() {
+            // A quote within quotes is two.
+            if c == '"' && chars.next_if(|(_, next)| *next == '"').is_none() {
+                if chars.peek().is_some_and(|(_, next)| !ends_field(*next)) {
+                    return Some(start + at);
+                }
+                open = None;
+            }
+            continue;
+        }
+        if c == '"' {
+            if !at_start {
+                return Some(start + at);
+            }
+            open = Some(start + at);
+        }
+        at_start = ends_field(c);
+    }
+    open
 }

@@ -41,12 +41,14 @@ fn documents_are_read_as_values() {
             json!({"a": "1 < 2 <"}),
         ),
         (Syntax::Xml, "<a>x<b/>y</a>", json!({"a": {"b": "", "#text": "xy"}})),
+        (Syntax::Xml, "<a lang='en' xml:lang='en'/>", json!({"a": {"@lang": "en"}})),
         (
             Syntax::Csv,
             "a,b\n1,\"x, \"\"y\"\"\"\n2,\n",
             json!([{"a": "1", "b": "x, \"y\""}, {"a": "2", "b": ""}]),
         ),
         (Syntax::Csv, "a,b\n", json!([])),
+        (Syntax::Csv, "\u{feff}\"a\",b\r\n\"1\r\n\",\"\"\r\n", json!([{"a": "1\r\n", "b": ""}])),
         (
             Syntax::ToolCalls,
             "So:\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\": 1}}\n</tool_call>",
@@ -78,7 +80,36 @@ fn malformed_documents_are_refused_with_their_place() {
         (Syntax::Xml, "text", 1, ""),
         (Syntax::Csv, "", 1, "header"),
         (Syntax::Csv, "a,b\n1\n", 2, "1 field"),
+        (Syntax::Csv, "a,b\n1,\"2", 2, "quote"),
+        (Syntax::Csv, "a,b\n1,2\"3", 2, "quote"),
+        (Syntax::Csv, "a,b\n1,\"2\"x", 2, "quote"),
+        (Syntax::Csv, "a,b\n1, \"2\"", 2, "quote"),
+        (Syntax::Csv, "a,b\n1,\"2\"\"\n", 2, "quote"),
         (Syntax::ToolCalls, "<tool_call>{\"name\": 1}</tool_call>", 1, "not a call"),
+        (
+            Syntax::ToolCalls,
+            "<tool_call>{\"name\": \"f\", \"arguments\": {\"x\": 1, \"x\": 2}}</tool_call>",
+            1,
+            "duplicate key",
+        ),
+        (
+            Syntax::ToolCalls,
+            "<tool_call>{\"name\": \"f\", \"arguments\": {\"x\": [{\"y\": 1, \"y\": 2}]}}</tool_call>",
+            1,
+            "duplicate key",
+        ),
+        (
+            Syntax::ToolCalls,
+            r#"<tool_call>{"name": "f", "arguments": "{\"x\": 1, \"x\": 2}"}</tool_call>"#,
+            1,
+            "duplicate key",
+        ),
+        (
+            Syntax::ToolCalls,
+            r#"[{"type": "function", "function": {"name": "f", "arguments": {"x": 1, "x": 2}}}]"#,
+            1,
+            "duplicate key",
+        ),
     ] {
         let malformed = syntax.parse(text).expect_err(text);
         assert_eq!(malformed.line, line, "{syntax:?} {text}: {malformed:?}");
@@ -92,6 +123,7 @@ fn keys_are_not_given_twice() {
         (Syntax::Yaml, "a: 1\n'a': 2\n", "a"),
         (Syntax::Yaml, "- {1: a, '1': b}\n", "1"),
         (Syntax::Csv, "a,a\n1,2\n", "a"),
+        (Syntax::Xml, "<a xmlns:p='u' xmlns:q='v' p:id='1' q:id='2'/>", "@id"),
     ] {
         let malformed = syntax.parse(text).expect_err(text);
         assert_eq!(malformed.duplicate.as_deref(), Some(key), "{syntax:?} {text}");

@@ -21,8 +21,7 @@ pub(super) fn parse(text: &str) -> Result<Document, Malformed> {
     })?;
     let root = tree.root_element();
     let mut depth = 1;
-    let value =
-        element(root, 1, &mut depth).ok_or_else(|| Malformed::at(1, 1, "it nests too deeply"))?;
+    let value = element(root, 1, &mut depth)?;
     let mut fields = Map::new();
     fields.insert(name(root), value);
     Ok(Document { value: Value::Object(fields), depth })
@@ -70,15 +69,21 @@ fn name(node: Node<'_, '_>) -> String {
     node.tag_name().name().to_owned()
 }
 
-/// The value of an element at a level of nesting; `None` beyond [`MAX_DEPTH`].
-fn element(node: Node<'_, '_>, level: usize, depth: &mut usize) -> Option<Value> {
+/// The value of an element at a level of nesting.
+fn element(node: Node<'_, '_>, level: usize, depth: &mut usize) -> Result<Value, Malformed> {
     // An element may be an object that holds an array.
     if level + 2 > MAX_DEPTH {
-        return None;
+        return Err(Malformed::at(1, 1, "it nests too deeply"));
     }
     let mut fields = Map::new();
     for attribute in node.attributes() {
-        fields.insert(format!("@{}", attribute.name()), Value::from(attribute.value()));
+        let (key, value) = (format!("@{}", attribute.name()), Value::from(attribute.value()));
+        // Without prefixes two attributes may have one name; `lang` and `xml:lang` say the same.
+        if fields.get(&key).is_some_and(|other| *other != value) {
+            let place = node.document().text_pos_at(attribute.range().start);
+            return Err(Malformed::twice(place.row as usize, place.col as usize, key));
+        }
+        fields.insert(key, value);
     }
     let mut text = String::new();
     for child in node.children() {
@@ -100,11 +105,11 @@ fn element(node: Node<'_, '_>, level: usize, depth: &mut usize) -> Option<Value>
     }
     let text = text.trim();
     if fields.is_empty() {
-        return Some(Value::from(text));
+        return Ok(Value::from(text));
     }
     *depth = (level + 1).max(*depth);
     if !text.is_empty() {
         fields.insert("#text".to_owned(), Value::from(text));
     }
-    Some(Value::Object(fields))
+    Ok(Value::Object(fields))
 }
