@@ -233,13 +233,12 @@ fn said(raw: &str, key: &AnswerKey, multiple: bool) -> Said {
         (Some(list), _) if list.either || !multiple => Said::Hedged,
         (Some(list), _) => Said::Labels(list.labels),
         (None, Some(labels)) if multiple => Said::Labels(labels),
-        (None, _) => match said_with_content(core, key, multiple) {
-            said @ (Said::Unread | Said::Conflict(_)) if !key.has_reasons() => {
-                let asserted = read::asserted(core, key.alphabet);
-                asserted.map_or(said, |label| Said::Labels(LabelSet::one(label)))
-            }
-            said => said,
-        },
+        (None, _) => {
+            let said = said_with_content(core, key, multiple);
+            let is_open = matches!(said, Said::Unread | Said::Conflict(_)) && !key.has_reasons();
+            let asserted = is_open.then(|| read::asserted(core, key.alphabet)).flatten();
+            asserted.map_or(said, |label| Said::Labels(LabelSet::one(label)))
+        }
     }
 }
 
