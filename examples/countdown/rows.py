@@ -1,7 +1,9 @@
-"""Writes countdown problems beside this file: `warm.jsonl` has solutions, `train.jsonl` and `held_out.jsonl` have tests."""
+"""Writes countdown problems beside this file: `warm.jsonl` has solutions, `train.jsonl` and `held_out.jsonl` have tests, and
+`critiques.jsonl` has critiques of right and wrong solutions in the wordings of `[method.crl]`."""
 
 import json
 import random
+import re
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
@@ -17,6 +19,28 @@ def test_reaches_the_target():
     assert re.fullmatch(r"[0-9+*/() -]{1,40}", e) and "**" not in e
     assert eval(e) == TARGET
 """
+
+# As in trainer/templates/crl.toml.
+CRITIQUES = [
+    """Criticise a solution.
+
+Problem:
+> PROBLEM
+
+Solution:
+> SOLUTION
+
+Go through the solution, say what it does and where it fails, if it does. \
+Close with \\conclusion{T} if the solution is correct and with \\conclusion{F} if it is not.""",
+    """Problem:
+> PROBLEM
+
+A solution was proposed:
+> SOLUTION
+
+Would it pass a strict review? Write the review. \
+Its last words are \\conclusion{T} for a solution that passes, or \\conclusion{F} for one that does not.""",
+]
 
 
 def draw(generator):
@@ -42,6 +66,18 @@ def rows(generator, count, seen):
         yield prompt, f'e = "{expression}"', {"test_code": tests}
 
 
+def critique(generator, prompt):
+    """A critique of a program with the problem's numbers, right or wrong."""
+    target, first, second = map(int, re.findall("[0-9]+", prompt))
+    programs = [f"{left}{sign}{right}" for sign in "+-*" for left, right in [(first, second), (second, first)]]
+    right = [expression for expression in programs if eval(expression) == target]
+    is_right = bool(right) and generator.random() < 0.5
+    expression = generator.choice(right if is_right else [own for own in programs if own not in right])
+    words = generator.choice(CRITIQUES).replace("PROBLEM", prompt).replace("SOLUTION", f'e = "{expression}"')
+    verdict = "T" if is_right else "F"
+    return {"prompt": words, "completion": f"{expression} is {eval(expression)}. \\conclusion{{{verdict}}}"}
+
+
 def main():
     generator, seen = random.Random(1), set()
     held_out = list(rows(generator, 100, seen))
@@ -54,6 +90,9 @@ def main():
         # A third of the rows, so that there is something left to learn.
         for prompt, solution, _ in train[:300]:
             file.write(json.dumps({"prompt": prompt, "completion": solution}) + "\n")
+    with open(FOLDER / "critiques.jsonl", "w") as file:
+        for prompt, _, _ in train[300:]:
+            file.write(json.dumps(critique(generator, prompt)) + "\n")
 
 
 main()
