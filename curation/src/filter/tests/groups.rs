@@ -143,8 +143,7 @@ fn groups_are_decided_and_counted() {
     check(&majority(), &[3, 12], &[no_key, ("tie", Some(4), 9), ("another answer", None, 1)]);
     // Without its negative votes `x` would lose to `y`.
     let rows = [("x0", -0.1), ("x1", -0.2), ("y0", 0.05)].map(|(r, s)| (Some("a"), r, Some(s)));
-    let votes = GroupOperation::Majority { answer: "substr(response, 1, 1)".to_owned() };
-    let mut options = group(votes);
+    let mut options = group(GroupOperation::Majority { answer: "left(response, 1)".to_owned() });
     options.group.as_mut().expect("given").score = Some("scores.math.score".to_owned());
     let dropped = vec![("a score is negative, which is no weight".to_owned(), Some(1), 3)];
     assert_eq!(found(&scored(&rows), &options), (Vec::new(), dropped));
