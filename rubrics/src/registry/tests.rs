@@ -380,18 +380,6 @@ fn digest_covers_options_and_not_the_name() {
 }
 
 #[test]
-fn parts_of_models_scorers_judge_one_response() {
-    let pair = "[[scorer]]\nname = \"pair\"\nkind = \"judge\"\nmode = \"pair\"\nmodel = \"m\"\n";
-    let critic =
-        "[[scorer]]\nname = \"c\"\nkind = \"critic\"\nmode = \"capo\"\nmodel = \"m\"\noutcome = ";
-    check_problems(&format!("{pair}{critic}\"pair\"\n"), &["compares the responses of a group"]);
-    check_problems(
-        "[[scorer]]\nname = \"j\"\nkind = \"judge\"\nmode = \"grade\"\nmodel = \"m\"\nreasoning = true\n",
-        &["JSON from its first token"],
-    );
-}
-
-#[test]
 fn marker_options_are_checked() {
     let scorer = |rest: &str| {
         format!("[[scorer]]\nname = \"m\"\nkind = \"exact\"\nextract = \"marked\"\n{rest}")

@@ -290,6 +290,7 @@ fn all_configuration_errors_are_reported() {
     check("scale_max = 5000", "a whole number from 0 to 1000");
     check("rationale = 'none'\nscore = 'sampled'", "without writing one");
     check("mode = 'pair'\nmax_group = 1", "from 2 to 64");
+    check("reasoning = true", "JSON from its first token");
     let demonstration = |fields: &str| format!("[[scorer.demonstration]]\n{fields}");
     check(&demonstration("response = 'b'\njudgement = '{}'"), "is not what the judge writes");
     check(&demonstration("judgement = '{}'"), "demonstration[0].response: missing");

@@ -183,7 +183,8 @@ mode = 'rerank'
 #[test]
 fn options_that_contradict_are_problems() {
     let check = |options: &str, expected: &str| {
-        let config = format!("[[scorer]]\nname = 'a'\nkind = 'critic'\n{options}");
+        let pair = "[[scorer]]\nname = 'pair'\nkind = 'judge'\nmode = 'pair'";
+        let config = format!("{pair}\n[[scorer]]\nname = 'a'\nkind = 'critic'\n{options}");
         let (_, problems) = read_registry(&config);
         let found = problems.iter().any(|problem| problem.contains(expected));
         assert!(found, "{problems:?} has no {expected:?}");
@@ -193,6 +194,7 @@ fn options_that_contradict_are_problems() {
     check("mode = 'capo'\ntemperature = 0", "all critiques are the same");
     check("mode = 'capo'\noutcome = 'maths'", "did you mean 'math'");
     check("mode = 'capo'\noutcome = 4", "expected a text");
+    check("mode = 'capo'\noutcome = 'pair'", "compares the responses of a group");
     check("mode = 'capo'\nvotes = 'union'", "did you mean 'vote'");
     check("mode = 'capo'\nweight_process = -1", "must be from");
     check("mode = 'thoughts'", "outcome: missing");

@@ -116,12 +116,10 @@ fn empty_responses_and_groups() {
         let rubric = rubric.as_object().cloned();
         bench.one("r", Input { rubric, ..Input::of("") })
     };
-    let own = |veto: serde_json::Value| {
-        json!({ "veto": veto, "items": [
-            { "criterion": "a", "points": 1 }, { "criterion": "blames", "points": -3 },
-        ] })
-    };
-    close(reward(with(own(json!(null)))).score, -3.0);
+    let own = json!({ "items": [
+        { "criterion": "a", "points": 1 }, { "criterion": "blames", "points": -3 },
+    ] });
+    close(reward(with(own)).score, -3.0);
     close(reward(with(json!({ "items": [{ "criterion": "a", "points": 1 }] }))).score, 0.0);
     assert_eq!(with(json!({})).expect_err("no items").reason.code, "rubric_unusable");
     let (without, _) = saying(&config("model = 'm'", ""), |_: &str| yes_no(3.0, 0.0));
