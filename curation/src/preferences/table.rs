@@ -77,8 +77,9 @@ impl DenoiseTable {
     /// [`DatasetError::Query`] if an added column exists already, if two exchanged columns have
     /// different types, or if a column would be exchanged with two.
     pub fn new(schema: &SchemaRef, mut options: DenoiseTableOptions) -> Result<Self> {
-        let exchanged = options.exchanged.iter();
-        let pairs: BTreeSet<_> = exchanged.map(|(a, b)| (*a.min(b), *a.max(b))).collect();
+        // A pair that is named in reverse is the same pair.
+        let mut pairs = BTreeSet::new();
+        options.exchanged.retain(|(a, b)| pairs.insert((*a.min(b), *a.max(b))));
         let mut seen = BTreeSet::new();
         if let Some(at) = pairs.iter().flat_map(|(a, b)| [*a, *b]).find(|at| !seen.insert(*at)) {
             return Err(DatasetError::Query {
@@ -89,7 +90,6 @@ impl DenoiseTable {
                 ),
             });
         }
-        options.exchanged = pairs.into_iter().collect();
         for (chosen, rejected) in &options.exchanged {
             let (chosen, rejected) = (schema.field(*chosen), schema.field(*rejected));
             let alike = chosen.data_type() == rejected.data_type()
