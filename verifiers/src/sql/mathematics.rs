@@ -8,15 +8,18 @@ use rusqlite::{Connection, Result};
 
 use super::compare::real;
 
-/// A function with its name.
-type Named<F> = (&'static CStr, F);
+/// A function of one number with its name.
+type Unary = (&'static CStr, fn(f64) -> f64);
+
+/// A function of two numbers with its name.
+type Binary = (&'static CStr, fn(f64, f64) -> f64);
 
 /// Functions that leave an integer as it is.
-const ROUNDING: [Named<fn(f64) -> f64>; 4] =
+const ROUNDING: [Unary; 4] =
     [(c"ceil", f64::ceil), (c"ceiling", f64::ceil), (c"floor", f64::floor), (c"trunc", f64::trunc)];
 
 /// Functions of one number. What is no number is NULL to `SQLite`.
-const UNARY: [Named<fn(f64) -> f64>; 20] = [
+const UNARY: [Unary; 20] = [
     (c"acos", f64::acos),
     (c"acosh", f64::acosh),
     (c"asin", f64::asin),
@@ -40,7 +43,7 @@ const UNARY: [Named<fn(f64) -> f64>; 20] = [
 ];
 
 /// Functions of two numbers.
-const BINARY: [Named<fn(f64, f64) -> f64>; 5] = [
+const BINARY: [Binary; 5] = [
     (c"atan2", f64::atan2),
     (c"log", |base, x| positive(x).ln() / positive(positive(base).ln())),
     (c"mod", |x, y| x % y),
