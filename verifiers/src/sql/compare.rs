@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 
 use super::engine::{QueryResult, SqlCell};
+use super::reals::real;
 
 /// A cell as Python compares it: `1 == 1.0`, and a text equals no number.
 fn as_python(cell: &SqlCell) -> SqlCell {
@@ -37,11 +38,6 @@ pub(super) fn order(left: &SqlCell, right: &SqlCell) -> Ordering {
         (Text(a), Text(b)) | (Blob(a), Blob(b)) => a.cmp(b),
         _ => rank(left).cmp(&rank(right)),
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "the nearest float, as in `SQLite`")]
-pub(super) fn real(number: i64) -> f64 {
-    number as f64
 }
 
 pub(super) fn order_rows(left: &[SqlCell], right: &[SqlCell]) -> Ordering {

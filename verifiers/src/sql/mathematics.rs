@@ -6,7 +6,7 @@ use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, Result};
 
-use super::compare::real;
+use super::reals::real;
 
 /// A function of one number with its name.
 type Unary = (&'static CStr, fn(f64) -> f64);

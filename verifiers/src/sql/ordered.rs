@@ -8,8 +8,9 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::GoldRows;
-use super::compare::{arranged, order, order_rows, real, some_arrangement};
+use super::compare::{arranged, order, order_rows, some_arrangement};
 use super::engine::{QueryResult, SqlCell};
+use super::reals::real;
 use super::statement::OrderClause;
 
 /// The order that a gold query demands.

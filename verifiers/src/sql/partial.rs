@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::compare::{order, order_rows, real};
+use super::compare::{order, order_rows};
 use super::engine::{QueryResult, SqlCell};
+use super::reals::real;
 
 /// Difference of two numbers in matching columns at most.
 const TOLERANCE: f64 = 0.005;

@@ -1,7 +1,14 @@
-//! Floats as `SQLite` writes them, for functions of our own: it hands them numbers where they take texts.
+//! Floats as `SQLite` makes them of integers, and as it writes them, for functions of our own: it hands them numbers
+//! where they take texts.
 
 use dashu::base::BitTest as _;
 use dashu::integer::UBig;
+
+/// The float nearest to an integer.
+#[expect(clippy::cast_precision_loss, reason = "the nearest float, as in `SQLite`")]
+pub(super) fn real(number: i64) -> f64 {
+    number as f64
+}
 
 /// Digits that a text of a float has at most.
 const PRECISION: u32 = 17;
