@@ -10,6 +10,7 @@ mod reference;
 mod refusal;
 mod schema;
 mod syntax;
+pub mod tool_calls;
 mod weigh;
 
 #[cfg(test)]
@@ -26,7 +27,6 @@ use refusal::Refusal;
 use schema::{Schema, Validation};
 use syntax::schema_of_tools;
 
-pub(crate) use parse::UniqueValue;
 pub use syntax::Syntax;
 
 /// Accepted documents.

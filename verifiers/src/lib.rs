@@ -44,7 +44,6 @@ pub mod pattern;
 pub mod similarity;
 pub mod sql;
 pub mod text;
-pub mod tool_calls;
 mod verdict;
 pub mod verilog;
 
@@ -53,6 +52,7 @@ mod testing;
 
 pub use claim::{Candidate, Claim, Gold};
 pub use config::ConfigError;
+pub use json::tool_calls;
 pub use maths::{Exhausted, Fuel};
 pub use verdict::{Certainty, Reason, UnitScore, Verdict, VerifierId, VerifyError};
 

@@ -54,7 +54,7 @@ fn without_place(message: &str) -> String {
 }
 
 /// A value whose objects hold each key once, as a part of a type that is read.
-pub(crate) struct UniqueValue(pub(crate) Value);
+pub(super) struct UniqueValue(pub(super) Value);
 
 impl<'de> Deserialize<'de> for UniqueValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

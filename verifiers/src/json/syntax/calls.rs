@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Document, Malformed, depth_of, within_depth};
-use crate::tool_calls::read_calls;
+use crate::json::tool_calls::read_calls;
 
 pub(super) fn parse(text: &str) -> Result<Document, Malformed> {
     let mut calls = Vec::new();

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
-use crate::json::UniqueValue;
+use super::parse::UniqueValue;
 
 const OPEN: &str = "<tool_call>";
 const CLOSE: &str = "</tool_call>";
