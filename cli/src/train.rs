@@ -28,7 +28,7 @@ Examples:
 
 The run's folder gets metrics.jsonl and evaluations.jsonl (one object a line), events/ for
 TensorBoard, and a folder for each checkpoint, which can be served as it is. SIGTERM and SIGINT end
-the step under way and write a checkpoint. TrainingRun files are described in docs/training.md.
+the step under way and write a checkpoint. Run files are described in docs/training.md.
 
 Exit code: 0 every step was taken; 1 something failed, or the run was stopped; 2 the run file
 cannot work as it was written.";
