@@ -30,6 +30,21 @@ impl Metrics {
         self.numbers.insert(name, mean);
     }
 
+    /// Adds the mean of `count` more values to a mean: it becomes that of all. A mean of no values changes
+    /// nothing.
+    pub fn add_mean(&mut self, name: impl Into<String>, mean: f64, count: f64) {
+        let name = name.into();
+        if count <= 0.0 {
+            return;
+        }
+        let before = self.counts.get(&name).copied().unwrap_or(0.0);
+        let mean = match self.get(&name) {
+            Some(old) if before > 0.0 => old + (mean - old) * count / (before + count),
+            Some(_) | None => mean,
+        };
+        self.set_mean(name, mean, before + count);
+    }
+
     /// Adds to a number that starts at 0.
     pub fn add(&mut self, name: &str, value: f64) {
         *self.numbers.entry(name.to_owned()).or_default() += value;
@@ -80,19 +95,10 @@ impl Metrics {
     /// numbers are summed. A mean of no values changes nothing.
     pub fn pool(&mut self, batch: &Metrics) {
         for (name, value) in batch.iter() {
-            let Some(count) = batch.counts.get(name).copied() else {
-                self.add(name, value);
-                continue;
-            };
-            if count <= 0.0 {
-                continue;
+            match batch.counts.get(name) {
+                Some(count) => self.add_mean(name, value, *count),
+                None => self.add(name, value),
             }
-            let before = self.counts.get(name).copied().unwrap_or(0.0);
-            let mean = match self.get(name) {
-                Some(mean) if before > 0.0 => mean + (value - mean) * count / (before + count),
-                Some(_) | None => value,
-            };
-            self.set_mean(name, mean, before + count);
         }
     }
 }

@@ -28,10 +28,11 @@ impl PartMeans {
         }
     }
 
-    /// Reports each as `parts/SCORER/NAME` behind a prefix.
+    /// Reports each as `parts/SCORER/NAME` behind a prefix, pooled with what earlier rounds of the step reported.
     pub fn report(&self, prefix: &str, metrics: &mut Metrics) {
         for ((scorer, name), (sum, n)) in &self.0 {
-            metrics.set(format!("{prefix}parts/{scorer}/{name}"), sum / *n as f64);
+            let n = *n as f64;
+            metrics.add_mean(format!("{prefix}parts/{scorer}/{name}"), sum / n, n);
         }
     }
 }

@@ -405,7 +405,7 @@ impl Rollouts {
         let known: Vec<f64> =
             verdicts.iter().flatten().map(|right| f64::from(u8::from(*right))).collect();
         if let Some(share) = mean(&known) {
-            metrics.set(format!("{prefix}right_share"), share);
+            metrics.add_mean(format!("{prefix}right_share"), share, known.len() as f64);
             metrics.add(&format!("{prefix}without_verdict"), (verdicts.len() - known.len()) as f64);
         }
         Ok(())
@@ -470,32 +470,33 @@ impl Rollouts {
     }
 }
 
-/// Reports counts and rewards of the sampled groups.
+/// Reports counts and rewards of the sampled groups. Means are over all rounds of the step so far.
 fn report(groups: &[Group], prefix: &str, metrics: &mut Metrics) {
     let rollouts = || groups.iter().flat_map(|group| &group.rollouts);
-    let n = rollouts().count().max(1) as f64;
+    let n = rollouts().count() as f64;
     let rewards: Vec<f64> = rollouts().filter_map(|rollout| rollout.reward.ok()).collect();
     if let Some(mean) = mean(&rewards) {
-        metrics.set(format!("{prefix}reward"), mean);
+        metrics.add_mean(format!("{prefix}reward"), mean, rewards.len() as f64);
     }
     for (kind, count) in failures(rollouts()) {
         metrics.add(&format!("{prefix}status/{kind}"), count as f64);
     }
     let tokens: usize = rollouts().map(|rollout| rollout.tokens.len()).sum();
     metrics.add(&format!("{prefix}rollout/tokens"), tokens as f64);
-    metrics.set(format!("{prefix}rollout/length"), tokens as f64 / n);
+    metrics.add_mean(format!("{prefix}rollout/length"), tokens as f64 / n, n);
     let truncated = rollouts().filter(|rollout| rollout.truncated).count();
-    metrics.set(format!("{prefix}rollout/truncated"), truncated as f64 / n);
+    metrics.add_mean(format!("{prefix}rollout/truncated"), truncated as f64 / n, n);
 }
 
-/// Reports turns and calls of the sampled groups.
+/// Reports turns and calls of the sampled groups. Means are over all rounds of the step so far.
 fn report_turns(groups: &[Group], prefix: &str, metrics: &mut Metrics) {
     let rollouts = || groups.iter().flat_map(|group| &group.rollouts);
     let observations = || rollouts().flat_map(|rollout| &rollout.observations);
-    let n = rollouts().count().max(1) as f64;
-    metrics.set(format!("{prefix}tools/turns"), 1.0 + observations().count() as f64 / n);
+    let n = rollouts().count() as f64;
+    metrics.add_mean(format!("{prefix}tools/turns"), 1.0 + observations().count() as f64 / n, n);
     let out_of_turns = rollouts().filter(|rollout| rollout.early_end == Some(EarlyEnd::Turns));
-    metrics.set(format!("{prefix}tools/out_of_turns"), out_of_turns.count() as f64 / n);
+    let out_of_turns = out_of_turns.count() as f64 / n;
+    metrics.add_mean(format!("{prefix}tools/out_of_turns"), out_of_turns, n);
     for (name, count) in [
         ("calls", observations().map(|observation| observation.calls).sum::<usize>()),
         ("failed", observations().map(|observation| observation.failed).sum()),

@@ -177,7 +177,12 @@ fn a_batch_is_filled_and_its_surplus_dropped() {
     let filled = all_metrics(&categories(), &method("fill = { rounds = 20 }"), 3);
     for metrics in &filled {
         assert_eq!(metrics.get("groups/teaching"), Some(3.0), "{metrics:?}");
+        // Means are over the rollouts of all rounds.
+        let number = |name: &str| metrics.get(name).unwrap_or_else(|| panic!("{name}"));
+        let rollouts = number("rollout/tokens") / number("rollout/length");
+        assert!((rollouts - 5.0 * number("groups/sampled")).abs() < 1e-6, "{metrics:?}");
     }
+    assert!(sum(&filled, "rollout/rounds") > 3.0, "{filled:?}");
     let bench = Bench::new(TinyHead::Vocab, &categories());
     let rest = method("fill = { rounds = 2, shortfall = \"fail\" }")
         .replace("mode = \"search\"", "mode = \"search\"\npattern = \"zzzz\"");
