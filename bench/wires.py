@@ -2,6 +2,7 @@
 """Holds every wire against the native route, and OpenRLHF's pattern against its own reward server.
 
     bench/wires.py [TRIBUNAL] [--stock PYTHON] [--rounds 5] [--seconds 3] [--only NAME ...]
+    bench/wires.py [TRIBUNAL] --before OLD [--rounds 5] [--seconds 3] [--only NAME ...]
 
 `tribunal bench serve` sends the same samples in both, in turn, the one first and then the other, so
 that a busy machine slows both; figures are medians of the rounds. What a wire costs is told by the
@@ -10,7 +11,10 @@ server's processor time for a verdict, which other load changes little, and by v
 PYTHON is an interpreter with openrlhf, transformers, fastapi and uvicorn, such as that of
 `tests/clients/.venvs/trainers`, which `cargo xtask test --clients -- trainers` makes. Its
 `openrlhf.cli.serve_rm` serves the same model (bench/peers/openrlhf_serve_rm.py says how without a
-GPU), with PyTorch's own attention in the place of a kernel for GPUs. The last line of stdout is one JSON object.
+GPU), with PyTorch's own attention in the place of a kernel for GPUs.
+
+OLD is an earlier build: each wire, the native route included, is held against the same wire of that
+build instead. The last line of stdout is one JSON object.
 """
 
 import argparse
@@ -142,50 +146,84 @@ def reward_model(program, folder):
     return model
 
 
+class Turns:
+    """Two loops in turn: the server's processor time for a verdict, and verdicts a second, of each."""
+
+    def __init__(self, program, options, fresh, loops):
+        self.names = [name for name, *_ in loops]
+        self.costs = {name: [] for name in self.names}
+        self.rates = {name: [] for name in self.names}
+        for name, server, *words in loops:
+            load(program, server.url, *words, 1, next(fresh))
+        for at in range(options.rounds):
+            for name, server, *words in loops if at % 2 == 0 else loops[::-1]:
+                before = server.processor_seconds()
+                verdicts, rate = load(program, server.url, *words, options.seconds, next(fresh))
+                self.costs[name].append((server.processor_seconds() - before) / verdicts)
+                self.rates[name].append(rate)
+
+    def row(self):
+        """Medians, and the medians of the rounds' ratios: the second loop's figure over the first's."""
+        found = {}
+        for name in self.names:
+            found[f"{name}_us"] = round(statistics.median(self.costs[name]) * 1e6, 2)
+            found[f"{name}_per_s"] = round(statistics.median(self.rates[name]))
+        for word, of in [("cost", self.costs), ("rate", self.rates)]:
+            ratios = (b / a for a, b in zip(*(of[name] for name in self.names), strict=True))
+            found[f"{word}_ratio"] = round(statistics.median(ratios), 3)
+        return found
+
+
+def told(wire, scorer, batch, row):
+    """Prints a row as soon as it is there."""
+    each = "; ".join(
+        f"{name[:-3]} {row[name]} us of processor time a verdict, {row[f'{name[:-3]}_per_s']} verdicts/s"
+        for name in row if name.endswith("_us")
+    )
+    ratios = f"{row['cost_ratio']:.3f} and {row['rate_ratio']:.3f} x"
+    print(f"{wire} of {scorer}, {batch} a request: {each} ({ratios})", flush=True)
+    return {"wire": wire, "scorer": scorer, "batch": batch, **row}
+
+
+def concurrency(batch):
+    return 8 if batch > 1 else 16
+
+
+def asked_for(options, rows):
+    return [row for row in rows if not options.only or row[0] in options.only]
+
+
 def wires(program, options, fresh):
     """Each wire in turn with the native route."""
-    found = []
     with tempfile.TemporaryDirectory() as folder:
         model = reward_model(program, pathlib.Path(folder))
         with Tribunal(program, "--model", f"rm={model}") as server:
-            for wire, scorer, native, batch in WIRES:
-                if options.only and wire not in options.only:
-                    continue
-                concurrency = 8 if batch > 1 else 16
-                pair = [("native", native), (wire, scorer)]
-                costs, rates = {name: [] for name, _ in pair}, {name: [] for name, _ in pair}
-                for name, asked in pair:
-                    load(program, server.url, name, asked, batch, concurrency, 1, next(fresh))
-                for at in range(options.rounds):
-                    for name, asked in pair if at % 2 == 0 else pair[::-1]:
-                        before = server.processor_seconds()
-                        verdicts, rate = load(
-                            program, server.url, name, asked, batch, concurrency,
-                            options.seconds, next(fresh),
-                        )
-                        costs[name].append((server.processor_seconds() - before) / verdicts)
-                        rates[name].append(rate)
-                ratio = lambda of: statistics.median(
-                    b / a for a, b in zip(of["native"], of[wire], strict=True)
-                )
-                row = {
-                    "wire": wire, "scorer": scorer, "batch": batch,
-                    "native_us": round(statistics.median(costs["native"]) * 1e6, 2),
-                    "wire_us": round(statistics.median(costs[wire]) * 1e6, 2),
-                    "cost_ratio": round(ratio(costs), 3),
-                    "native_per_s": round(statistics.median(rates["native"])),
-                    "wire_per_s": round(statistics.median(rates[wire])),
-                    "rate_ratio": round(ratio(rates), 3),
-                }
-                print(
-                    f"{wire} of {scorer}, {batch} a request: {row['wire_us']} us of processor time a "
-                    f"verdict, native {row['native_us']} ({row['cost_ratio']:.3f} x); "
-                    f"{row['wire_per_s']} verdicts/s, native {row['native_per_s']} "
-                    f"({row['rate_ratio']:.3f} x)",
-                    flush=True,
-                )
-                found.append(row)
-    return found
+            found = []
+            for wire, scorer, native, batch in asked_for(options, WIRES):
+                loops = [
+                    ("native", server, "native", native, batch, concurrency(batch)),
+                    ("wire", server, wire, scorer, batch, concurrency(batch)),
+                ]
+                row = Turns(program, options, fresh, loops).row()
+                found.append(told(wire, scorer, batch, row))
+            return found
+
+
+def builds(program, options, fresh):
+    """Each wire, and the native route, in turn with the same of an earlier build. The load is `program`'s for both."""
+    native = [("native", scorer, scorer, batch) for scorer in ("math", "rm") for batch in (1, 64)]
+    with contextlib.ExitStack() as stack:
+        model = reward_model(program, pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory())))
+        servers = [
+            (name, stack.enter_context(Tribunal(one, "--model", f"rm={model}")))
+            for name, one in [("before", options.before), ("now", program)]
+        ]
+        found = []
+        for wire, scorer, _, batch in asked_for(options, native + WIRES):
+            loops = [(*server, wire, scorer, batch, concurrency(batch)) for server in servers]
+            row = Turns(program, options, fresh, loops).row()
+            found.append(told(wire, scorer, batch, row))
+        return found
 
 
 def with_score_head(folder):
@@ -272,11 +310,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tribunal", nargs="?", default="target/release/tribunal")
     parser.add_argument("--stock", help="an interpreter with OpenRLHF's reward server")
+    parser.add_argument("--before", metavar="OLD", help="an earlier build to hold each wire against")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=3, help="of each loop")
     parser.add_argument("--only", nargs="*", help="these wires; `pattern` is OpenRLHF's pattern")
     options = parser.parse_args()
     fresh = seeds()
+    if options.before:
+        print(json.dumps({"builds": builds(options.tribunal, options, fresh)}))
+        return
     out = {}
     if options.only != ["pattern"]:
         out["wires"] = wires(options.tribunal, options, fresh)
