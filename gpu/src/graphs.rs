@@ -1,5 +1,7 @@
 //! Graphs of recorded launches: many launches for the cost of one call of the driver.
 
+use std::collections::HashSet;
+
 use crate::driver::{GraphNode, KernelGraph};
 use crate::error::Result;
 use crate::launch::{Recorded, Recorder};
@@ -56,6 +58,8 @@ pub struct Graphs {
     /// The last one used is the last.
     held: Vec<HeldGraph>,
     most: usize,
+    /// Keys under which the card had no memory for a graph. None is made under them again: each try would hold up its step.
+    without: HashSet<u64>,
 }
 
 /// What [`Graphs::start`] did.
@@ -65,16 +69,19 @@ pub enum Started {
     Made,
     /// Set this many launches of a graph anew.
     Changed(usize),
+    /// Started the kernels one by one, since the card has no memory for a graph.
+    OneByOne,
 }
 
 impl Graphs {
     /// At most this many graphs are held.
     pub fn new(most: usize) -> Graphs {
-        Graphs { held: Vec::new(), most }
+        Graphs { held: Vec::new(), most, without: HashSet::new() }
     }
 
     /// Starts launches as a graph: one with the same kernels that was started under the same key, or a new one. Steps under one
-    /// key should differ in few launches, each of which costs a call of the driver.
+    /// key should differ in few launches, each of which costs a call of the driver. Where the card has no memory for a new
+    /// graph, the kernels of this step, and of later ones under the key that fit no other graph, are started one by one.
     ///
     /// # Errors
     /// [`crate::GpuError::Launch`]; [`crate::GpuError::Lost`].
@@ -93,18 +100,38 @@ impl Graphs {
             held.launches = launches;
             self.held.push(held);
             Started::Changed(changed)
-        } else {
-            let nodes = launches.0.iter().map(|launch| node(gpu, launch));
-            let graph = KernelGraph::new(gpu.context(), nodes)?;
+        } else if let Some(graph) = self.make(gpu, key, &launches)? {
             if self.held.len() == self.most {
                 self.held.remove(0);
             }
             self.held.push(HeldGraph { key, graph, launches });
             Started::Made
+        } else {
+            for launch in &launches.0 {
+                launch.start(gpu.function(launch.kernel))?;
+            }
+            return Ok(Started::OneByOne);
         };
         let last = self.held.last().expect("it was just put there");
         last.graph.start()?;
         Ok(started)
+    }
+
+    /// Makes a graph; `None` where the card has no memory for it, or had none under this key.
+    fn make(&mut self, gpu: &Gpu, key: u64, launches: &Launches) -> Result<Option<KernelGraph>> {
+        if self.without.contains(&key) {
+            return Ok(None);
+        }
+        let nodes = launches.0.iter().map(|launch| node(gpu, launch));
+        let graph = KernelGraph::new(gpu.context(), nodes)?;
+        if graph.is_none() {
+            if self.without.is_empty() {
+                let kernels = launches.len();
+                tracing::warn!(kernels, "no memory for a graph: kernels are started one by one");
+            }
+            self.without.insert(key);
+        }
+        Ok(graph)
     }
 }
 

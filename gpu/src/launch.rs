@@ -5,7 +5,8 @@ use std::ffi::c_void;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::driver;
+use crate::driver::{self, KernelFunction};
+use crate::error::Result;
 
 /// The shape of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,7 @@ impl<P: Any + Copy + PartialEq + fmt::Debug + Send> Params for P {}
 trait AnyParams: Any + fmt::Debug + Send {
     fn equals(&self, other: &dyn AnyParams) -> bool;
     fn pointer(&self) -> *mut c_void;
+    fn start(&self, function: &KernelFunction, grid: Launch) -> Result<()>;
 }
 
 impl<P: Params> AnyParams for P {
@@ -35,6 +37,10 @@ impl<P: Params> AnyParams for P {
 
     fn pointer(&self) -> *mut c_void {
         driver::pointer(self)
+    }
+
+    fn start(&self, function: &KernelFunction, grid: Launch) -> Result<()> {
+        function.launch(grid.blocks, grid.threads, grid.shared, self)
     }
 }
 
@@ -56,6 +62,11 @@ impl Recorded {
     /// The kernel's structure, which is alive as long as this.
     pub(crate) fn params(&self) -> *mut c_void {
         self.params.pointer()
+    }
+
+    /// Starts it now; `function` is that of its kernel.
+    pub(crate) fn start(&self, function: &KernelFunction) -> Result<()> {
+        self.params.start(function, self.grid)
     }
 }
 

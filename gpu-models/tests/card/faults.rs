@@ -1,14 +1,16 @@
 //! A fault of the card is an error of the step, never a number.
 
 use gpu_emulated::Fault;
-use models::{Forward as _, ModelError, pack, pack_shared};
+use gpu_kit::bits::bits;
+use models::{BlockId, Forward as _, ModelError, pack, pack_shared};
 use tiny_models::{Preset, TinyHead, random_adapter};
 
 use crate::emulator;
-use crate::subject::{CardSubject, item, numbers, sequences};
+use crate::subject::{CardSubject, item, numbers, run, sequences};
 
-/// A card of these tests' own, since a fault disturbs all work on it.
+/// Cards of one test each, since a fault disturbs all work on one.
 const CARD: usize = 4;
+const CARD_WITHOUT_GRAPHS: usize = 5;
 
 #[test]
 fn faults_end_a_step_and_never_give_numbers() {
@@ -52,6 +54,42 @@ fn faults_end_a_step_and_never_give_numbers() {
     emulator.fail(CARD, Fault::Loss, 11);
     is(&check().expect_err("the card is lost"), true);
     is(&check().expect_err("it stays lost"), true);
+}
+
+#[test]
+fn decode_without_memory_for_a_graph_has_the_same_bits() {
+    let Some(emulator) = emulator() else { return };
+    let gpu = emulator.open(CARD_WITHOUT_GRAPHS);
+    let subject = CardSubject::new(Preset::Qwen3, TinyHead::Vocab);
+    let config = &subject.config;
+    let sequence = &sequences(config)[0];
+    let n = sequence.token_ids.len();
+    let [prefix, last] = [0..n - 1, n - 1..n].map(|range| {
+        let mut item = item(config, sequence, range, |_| true);
+        item.blocks = [4, 9].map(BlockId).to_vec();
+        [item]
+    });
+    let after_prefix = || {
+        let runner = subject.without_adapters(&gpu).expect("it fits");
+        // No step of so few tokens allocates.
+        let mut runner = runner.with_steps_of(32).expect("it fits");
+        run(&mut runner, &prefix);
+        runner
+    };
+    let expected = bits(&run(&mut after_prefix(), &last));
+    let mut runner = after_prefix();
+    let mut check = || assert!(bits(&run(&mut runner, &last)) == expected, "other bits");
+    // Each room of the staging has a graph of its own.
+    for _ in 0..2 {
+        emulator.fail(CARD_WITHOUT_GRAPHS, Fault::Allocation, 0);
+        check();
+    }
+    assert!(gpu.allocate::<u8>(1).is_ok(), "no graph was tried");
+    // None is tried again: the failure is left to the next allocation.
+    emulator.fail(CARD_WITHOUT_GRAPHS, Fault::Allocation, 0);
+    check();
+    check();
+    assert!(gpu.allocate::<u8>(1).is_err(), "a graph was tried again");
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use cudarc::driver::sys;
+use cudarc::driver::{DriverError, sys};
 
-use super::{Context, KernelFunction, check, check_start};
+use super::{Context, KernelFunction, check_start};
 use crate::error::Result;
 
 /// A kernel with the shape of its grid and the structure that it takes.
@@ -32,10 +32,11 @@ pub(crate) struct KernelGraph {
 unsafe impl Send for KernelGraph {}
 
 impl KernelGraph {
+    /// Makes a graph of these launches; `None` where there is no memory for it.
     pub(crate) fn new<'a>(
         context: &Arc<Context>,
         launches: impl Iterator<Item = GraphNode<'a>>,
-    ) -> Result<KernelGraph> {
+    ) -> Result<Option<KernelGraph>> {
         context.bind()?;
         let mut made = KernelGraph {
             context: context.clone(),
@@ -45,7 +46,9 @@ impl KernelGraph {
         };
         // SAFETY: the handle is a field of a value that destroys it.
         let created = unsafe { sys::cuGraphCreate(&raw mut made.graph, 0) };
-        check("cuGraphCreate", created.result())?;
+        if !has_memory("cuGraphCreate", created.result())? {
+            return Ok(None);
+        }
         for launch in launches {
             let before: &[sys::CUgraphNode] = made.nodes.last().map_or(&[], std::slice::from_ref);
             let mut pointers = [launch.params];
@@ -62,14 +65,15 @@ impl KernelGraph {
                     &raw const params,
                 )
             };
-            check_start("cuGraphAddKernelNode", added.result())?;
+            if !has_memory("cuGraphAddKernelNode", added.result())? {
+                return Ok(None);
+            }
             made.nodes.push(node);
         }
         // SAFETY: as above.
         let ready =
             unsafe { sys::cuGraphInstantiateWithFlags(&raw mut made.started, made.graph, 0) };
-        check_start("cuGraphInstantiate", ready.result())?;
-        Ok(made)
+        Ok(has_memory("cuGraphInstantiate", ready.result())?.then_some(made))
     }
 
     /// Gives kernel `at`, which stays the same, another grid and another structure.
@@ -108,6 +112,14 @@ impl Drop for KernelGraph {
             }
         }
     }
+}
+
+/// Whether a call that makes a part of a graph found memory for it.
+fn has_memory(call: &str, result: Result<(), DriverError>) -> Result<bool> {
+    if result == Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) {
+        return Ok(false);
+    }
+    check_start(call, result).map(|()| true)
 }
 
 /// A node as the driver takes it; `pointers` is alive to the end of the driver's call.
