@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chat::Folder;
 use gpu::Gpu;
-use gpu_models::{GpuModel, GpuRunner, block_bytes};
+use gpu_models::{GpuModel, GpuRunner, block_bytes, step_bytes};
 use models::live::LiveWeights;
 use models::weights::{Compute, Numerics, NumericsChoice};
 use models::{BLOCK, ModelConfig, ModelFiles};
@@ -97,25 +97,36 @@ fn weight_bytes(config: &ModelConfig) -> u64 {
 
 impl Device {
     /// Bytes of KV memory that each of these models may have at most: on a card, an even share of what
-    /// their weights leave free, since each takes all that it may; no limit on the processor.
+    /// their weights and their steps of up to `batch_tokens` tokens leave free, since each takes all
+    /// that it may; no limit on the processor.
     ///
     /// # Errors
-    /// [`LoadError`] for a model whose configuration cannot be read, or a card that is lost.
-    pub fn kv_share(&self, folders: &[Folder]) -> Result<u64, LoadError> {
+    /// [`LoadError`] for a model whose configuration cannot be read, several models that do not fit
+    /// together, or a card that is lost.
+    pub fn kv_share(&self, folders: &[Folder], batch_tokens: usize) -> Result<u64, LoadError> {
         match self {
             Device::Cpu => Ok(u64::MAX),
-            Device::Gpu(gpu) => kv_share(gpu, folders),
+            Device::Gpu(gpu) => kv_share(gpu, folders, batch_tokens),
         }
     }
 }
 
-/// An even share of what the weights of all models leave.
-fn kv_share(gpu: &Gpu, folders: &[Folder]) -> Result<u64, LoadError> {
-    let mut left = free_bytes(gpu)?;
+/// An even share of what weights and steps of all models leave.
+fn kv_share(gpu: &Gpu, folders: &[Folder], batch_tokens: usize) -> Result<u64, LoadError> {
+    let (free, n) = (free_bytes(gpu)?, folders.len());
+    let mut held: u64 = 0;
     for folder in folders {
-        left = left.saturating_sub(weight_bytes(&ModelFiles::of_folder(folder)?.config));
+        let config = ModelFiles::of_folder(folder)?.config;
+        let steps = step_bytes(&config, batch_tokens) as u64;
+        held = held.saturating_add(weight_bytes(&config)).saturating_add(steps);
     }
-    Ok(shared_out(left) / folders.len().max(1) as u64)
+    // Loading a model alone says which of the two does not fit.
+    if n > 1 && held > free {
+        let what = format!("what {n} models hold beside their KV caches");
+        let fits = "a smaller batch_tokens or fewer models".to_owned();
+        return Err(short(gpu, what, held, fits)?);
+    }
+    Ok(shared_out(free.saturating_sub(held)) / n.max(1) as u64)
 }
 
 /// Found out before anything is copied.

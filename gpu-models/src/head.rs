@@ -3,8 +3,9 @@
 use gpu::kernels::{Epilogue, Store, product};
 use gpu::{DeviceSlice, Gpu};
 use half::bf16;
-use models::Result;
+use models::config::HeadConfig;
 use models::head::Head;
+use models::{ModelConfig, Result};
 
 use crate::axis::Axis;
 use crate::weights::Uploads;
@@ -21,6 +22,18 @@ struct HeadLayer {
     bias: Option<DeviceSlice<f32>>,
     n: usize,
     k: usize,
+}
+
+/// [`GpuHead::n_labels`] and [`GpuHead::inner`] of a configuration's head; 0 without one.
+pub(crate) fn head_sizes(config: &ModelConfig) -> (usize, usize) {
+    match config.head {
+        HeadConfig::Vocab => (0, 0),
+        HeadConfig::Value => (1, 1),
+        HeadConfig::Sequence { n_labels } | HeadConfig::Token { n_labels } => (n_labels, n_labels),
+        HeadConfig::Reward { n_labels } | HeadConfig::Process { n_labels } => {
+            (n_labels, Axis::whole(config.hidden_size).padded())
+        }
+    }
 }
 
 impl GpuHead {

@@ -27,8 +27,10 @@ mod projection;
 mod rooms;
 mod runner;
 mod step;
+mod step_bytes;
 mod weights;
 
 pub use kv::block_bytes;
 pub use model::GpuModel;
 pub use runner::GpuRunner;
+pub use step_bytes::step_bytes;

@@ -123,7 +123,7 @@ impl GpuModel {
         let held = upload.uploads.into_held();
         Ok(GpuModel {
             attention: weights.windows.iter().map(|window| attention(config, *window)).collect(),
-            widths: widths(config, &weights.places),
+            widths: Widths { changed: weights.places.widest_of_layers(), ..widths(config) },
             ropes: rotations(gpu, config)?,
             weights,
             held,
@@ -214,7 +214,8 @@ const REVISION: u32 = 1;
 
 const MAX_HEAD_DIM: usize = 256;
 
-fn attention(config: &ModelConfig, window: Option<usize>) -> AttentionShape {
+/// The shape of attention over a window.
+pub(crate) fn attention(config: &ModelConfig, window: Option<usize>) -> AttentionShape {
     AttentionShape {
         heads: head_shape(config),
         scale: config.attention_scale,
@@ -236,11 +237,11 @@ fn rotations(gpu: &Gpu, config: &ModelConfig) -> Result<Vec<Rotation>> {
     config.ropes.iter().map(rotation).collect()
 }
 
-fn widths(config: &ModelConfig, places: &Places) -> Widths {
+/// Numbers of a row without adapters.
+pub(crate) fn widths(config: &ModelConfig) -> Widths {
     let mut widths = Widths {
         hidden: Axis::whole(config.hidden_size).padded(),
         heads: HeadWidths::of(head_shape(config)),
-        changed: places.widest_of_layers(),
         ..Widths::default()
     };
     for layer in &config.layers {

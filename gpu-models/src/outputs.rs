@@ -8,9 +8,10 @@ use gpu::kernels::{
 use half::bf16;
 use models::batch::{Output, RaggedBatch};
 use models::runner::{HeadOf, from_logits};
-use models::{DrawnToken, RowOutput};
+use models::{DrawnToken, ModelConfig, RowOutput};
 
 use crate::adapters::{Adapters, ChangeRooms};
+use crate::axis::Axis;
 use crate::head::GpuHead;
 use crate::model::GpuModel;
 use crate::output_plan::{MAX_ROWS, OutputKind, OutputPlan, StagedDraws, VocabularyChanges};
@@ -36,17 +37,22 @@ pub(crate) fn sizes(plan: &OutputPlan, model: &GpuModel, adapters: &Adapters) ->
     (rows * hidden + f32s, rows * hidden + inner)
 }
 
-/// The most numbers that a part of any kind needs: f32 and bf16.
-pub(crate) fn most(model: &GpuModel, adapters: &Adapters) -> (usize, usize) {
+/// The most outputs of a head beside the vocabulary, and the most numbers between the layers of one.
+pub(crate) fn widest_head(model: &GpuModel, adapters: &Adapters) -> (usize, usize) {
     let heads = || model.weights.head.iter().chain(adapters.heads());
     let labels = heads().map(GpuHead::n_labels).max().unwrap_or(0);
     let inner = heads().map(GpuHead::inner).max().unwrap_or(0);
-    let logits = if model.config.head.has_vocabulary() {
-        model.config.vocab_size + LogprobRooms::parts(1, model.config.vocab_size) + 4
+    (labels, inner)
+}
+
+/// The most numbers that a part of any kind needs under this [`widest_head`]: f32 and bf16.
+pub(crate) fn most(config: &ModelConfig, (labels, inner): (usize, usize)) -> (usize, usize) {
+    let logits = if config.head.has_vocabulary() {
+        config.vocab_size + LogprobRooms::parts(1, config.vocab_size) + 4
     } else {
         0
     };
-    let hidden = model.weights.hidden.padded();
+    let hidden = Axis::whole(config.hidden_size).padded();
     (MAX_ROWS * (hidden + logits.max(labels).max(hidden)), MAX_ROWS * (hidden + inner))
 }
 

@@ -20,6 +20,7 @@ use crate::outputs;
 use crate::pass::{LayerPass, RowsOf};
 use crate::rooms::Sizes;
 use crate::step::{DrawingBatch, Step};
+use crate::step_bytes::{STAGING_BYTES, largest_step, staging_room_bytes};
 
 /// A model on a card with its adapters and KV blocks.
 #[derive(Debug)]
@@ -41,9 +42,6 @@ pub struct GpuRunner {
 
 /// Graphs that are kept: of steps with as many numbers of rows, in both rooms of the staging.
 const MAX_GRAPHS: usize = 64;
-
-/// What a small step needs; larger ones enlarge it.
-const STAGING_BYTES: usize = 1 << 20;
 
 impl GpuRunner {
     /// A runner for one-shot batches. Runners over one model share its weights.
@@ -88,28 +86,24 @@ impl GpuRunner {
     /// [`ModelError::Device`] where memory is full.
     pub fn with_steps_of(mut self, tokens: usize) -> Result<GpuRunner> {
         self.step_tokens = tokens;
-        self.keep(self.step_bytes(tokens))?;
-        // Masks of the vocabulary are the largest part of what is staged.
-        let mask = self.model.config.vocab_size.div_ceil(32) * size_of::<u32>();
-        self.staging_bytes = (STAGING_BYTES + tokens.min(MAX_ROWS) * mask).next_power_of_two();
+        self.keep(self.arena_bytes_for(tokens))?;
+        self.staging_bytes = staging_room_bytes(&self.model.config, tokens);
         self.staging = Staging::new(&self.model.gpu, self.staging_bytes).map_err(device)?;
         Ok(self)
     }
 
-    /// The most bytes that a step of `tokens` tokens needs beside weights and KV blocks.
+    /// Bytes that are kept for steps of up to `tokens` tokens under the adapters at hand, beside weights and KV blocks.
     pub fn step_bytes(&self, tokens: usize) -> usize {
-        let model = &self.model;
-        let positions = model.config.max_positions;
-        let parts = model.attention.iter().map(|shape| Attention::most_parts(shape, positions));
+        self.arena_bytes_for(tokens) + 2 * staging_room_bytes(&self.model.config, tokens)
+    }
+
+    fn arena_bytes_for(&self, tokens: usize) -> usize {
+        let GpuRunner { model, adapters, .. } = self;
         let sizes = Sizes {
             widths: model.widths,
-            rows: tokens,
-            kept: tokens,
-            parts: parts.max().unwrap_or(0),
             between: self.between(tokens.max(MAX_ROWS)),
-            expert_groups: self.adapters.expert_groups(),
-            blocks: 0,
-            outputs: outputs::most(model, &self.adapters),
+            expert_groups: adapters.expert_groups(),
+            ..largest_step(&model.config, tokens, outputs::widest_head(model, adapters))
         };
         sizes.bytes()
     }
@@ -308,7 +302,7 @@ impl Forward for GpuRunner {
             adapters.insert(&model.gpu, (&model.weights.places, model.weights.hidden), adapter)?;
         // A deeper adapter enlarges the largest step.
         let before = self.arena_bytes;
-        let bytes = if self.step_tokens == 0 { 0 } else { self.step_bytes(self.step_tokens) };
+        let bytes = if self.step_tokens == 0 { 0 } else { self.arena_bytes_for(self.step_tokens) };
         if let Err(error) = self.keep(bytes) {
             self.remove(slot);
             // `keep` freed what steps had before it asked for more.

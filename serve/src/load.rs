@@ -75,7 +75,7 @@ pub fn load_models(config: &Config, catalogue: &Catalogue) -> Result<Hosts, Cann
     let adapters = catalogue.adapters.iter().map(adapter_folder).collect::<Result<Vec<_>, _>>()?;
     let device = config.device.open(config.kernel_cache.clone())?;
     let of_models: Vec<Folder> = folders.iter().map(|(folder, _)| folder.clone()).collect();
-    let share = device.kv_share(&of_models)?;
+    let share = device.kv_share(&of_models, config.batch_tokens)?;
     let mut hosts = Vec::new();
     let mut sources = Sources::default();
     for (model, (folder, source)) in catalogue.models.iter().zip(folders) {

@@ -5,6 +5,7 @@ mod agreement;
 mod bits;
 mod draws;
 mod faults;
+mod memory;
 
 use std::path::Path;
 
