@@ -7,8 +7,8 @@ use gpu::kernels::{
 };
 use half::bf16;
 use models::batch::{Output, RaggedBatch};
-use models::runner::{HeadOf, from_logits};
-use models::{DrawnToken, ModelConfig, RowOutput};
+use models::runner::HeadOf;
+use models::{DrawnToken, ModelConfig, OutputSpec, RowOutput};
 
 use crate::adapters::{Adapters, ChangeRooms};
 use crate::axis::Axis;
@@ -28,8 +28,8 @@ pub(crate) fn sizes(plan: &OutputPlan, model: &GpuModel, adapters: &Adapters) ->
             let head = head_of(*of, model, adapters);
             (rows * head.map_or(0, GpuHead::n_labels), rows * head.map_or(0, GpuHead::inner))
         }
-        OutputKind::Vocab | OutputKind::Adapted(_) => (rows * vocabulary, 0),
-        OutputKind::Draw(..) => (rows * vocabulary + of_targets, 0),
+        OutputKind::Vocab => (rows * vocabulary, 0),
+        OutputKind::Adapted(_) | OutputKind::Draw(..) => (rows * vocabulary + of_targets, 0),
         OutputKind::Labels { columns, .. } => (rows * columns.len() + of_targets, 0),
         OutputKind::Logprob(_) => (of_targets, 0),
     };
@@ -96,11 +96,9 @@ pub(crate) fn run(
             outputs_of(read.chunks_exact(3).map(output).collect())
         }
         OutputKind::Adapted(changes) => {
-            let logits = part.lists(&part.adapted(adapters, changes)?)?;
-            let specs = plan.at.iter().map(|at| &batch.rows[*at].output);
-            outputs_of(
-                logits.into_iter().zip(specs).map(|(row, spec)| from_logits(row, spec)).collect(),
-            )
+            let y = part.adapted(adapters, changes)?;
+            let specs: Vec<_> = plan.at.iter().map(|at| &batch.rows[*at].output).collect();
+            outputs_of(part.of_logits(&y, &specs)?)
         }
         OutputKind::Draw(draws, changes) => {
             let y = match changes {
@@ -120,6 +118,18 @@ fn head_of<'a>(of: HeadOf, model: &'a GpuModel, adapters: &'a Adapters) -> Optio
     match of {
         HeadOf::Model => model.weights.head.as_ref(),
         HeadOf::Adapter(slot) => adapters.head(slot),
+    }
+}
+
+/// The output of a row from its logits and what [`logprobs_of`] gives for it.
+fn from_logits(logits: Vec<f32>, spec: &OutputSpec, sums: &[f32]) -> Output {
+    match spec {
+        OutputSpec::Labels { columns, mass } => Output::Labels {
+            logits: columns.iter().map(|id| logits[*id as usize]).collect(),
+            log_normalizer: mass.then_some(sums[2]),
+        },
+        OutputSpec::Logprob(_) => Output::Logprob { logprob: sums[0], entropy: sums[1] },
+        OutputSpec::Vocab | OutputSpec::Head | OutputSpec::Hidden => Output::Vocab(logits),
     }
 }
 
@@ -198,6 +208,31 @@ impl Part<'_> {
             parts: self.room(before + rows * 4, n_parts),
         };
         (self.room(before, rows * 3), rooms)
+    }
+
+    /// Outputs of `logits [rows, vocabulary]`. Their log-probabilities come from the kernel that gives those of drawn tokens,
+    /// so that both have the same bits.
+    fn of_logits(
+        &self,
+        logits: &DeviceSlice<f32>,
+        specs: &[&OutputSpec],
+    ) -> gpu::Result<Vec<Output>> {
+        let (y, rooms) = self.logprob_rooms(logits.len());
+        let lists = self.lists(logits)?;
+        let target = |(row, spec): (&Vec<f32>, &&OutputSpec)| match spec {
+            OutputSpec::Logprob(id) => row[*id as usize],
+            // What is computed for these does not depend on a target.
+            OutputSpec::Head
+            | OutputSpec::Vocab
+            | OutputSpec::Labels { .. }
+            | OutputSpec::Hidden => 0.0,
+        };
+        let targets: Vec<f32> = lists.iter().zip(specs).map(target).collect();
+        rooms.targets.write(&targets)?;
+        logprobs_of(&self.model.gpu, logits, &rooms, &y)?;
+        let sums = y.read()?;
+        let rows = lists.into_iter().zip(specs).zip(sums.chunks_exact(3));
+        Ok(rows.map(|((logits, spec), sums)| from_logits(logits, spec, sums)).collect())
     }
 
     /// A token of each row of `logits [rows, vocabulary]`.

@@ -1,10 +1,10 @@
 //! Tokens that are drawn on the card.
 
-use models::{DrawnToken, Forward as _, Output, OutputSpec, RowOutput, TokenDraw, pack};
+use models::{DrawnToken, Forward as _, Output, OutputSpec, PackItem, RowOutput, TokenDraw, pack};
 use tiny_models::{Preset, TinyHead};
 
 use crate::emulator;
-use crate::subject::{CardSubject, item, sequences};
+use crate::subject::{CardSubject, item, run, sequences};
 
 fn argmax(logits: &[f32], allowed: impl Fn(usize) -> bool) -> usize {
     let ids = (0..logits.len()).filter(|id| allowed(*id));
@@ -77,5 +77,47 @@ fn drawn_tokens_are_those_of_the_logits() {
         let mut short = draws.clone();
         short[1].as_mut().expect("a draw").allowed = Some([1].into());
         assert!(refused(&short, &mut runner).contains("its mask has another size"));
+    }
+}
+
+/// Also under an adapter that changes the vocabulary head, and with capped logits.
+#[test]
+fn logprobs_of_drawn_tokens_have_the_bits_of_read_ones() {
+    let Some(emulator) = emulator() else { return };
+    let gpu = emulator.open(0);
+    for preset in [Preset::Qwen3, Preset::Gemma2] {
+        let subject = CardSubject::new(preset, TinyHead::Vocab);
+        let config = &subject.config;
+        let mut runner = subject.on_card(&gpu);
+        let items = sequences(config).into_iter().map(|sequence| {
+            let n = sequence.token_ids.len();
+            let mut item = item(config, &sequence, 0..n, |_| false);
+            item.outputs = (0..n).map(|row| (row, OutputSpec::Vocab)).collect();
+            item
+        });
+        let mut items: Vec<PackItem> = items.collect();
+        let batch = pack(&items).expect("a batch");
+        let greedy = Some(TokenDraw { random: None, allowed: None, logprob: true });
+        let draws = vec![greedy; batch.rows.len()];
+        let drawn = runner.forward_drawing(&batch, &draws).expect("it runs").into_iter();
+        let drawn = drawn.map(|output| {
+            let RowOutput::Token(DrawnToken::Token { token_id, logprob: Some(logprob) }) = output
+            else {
+                panic!("{}: {output:?}", subject.name)
+            };
+            (token_id, logprob.to_bits())
+        });
+        let (ids, expected): (Vec<u32>, Vec<u32>) = drawn.unzip();
+        let specs = items.iter_mut().flat_map(|item| &mut item.outputs).map(|(_, spec)| spec);
+        for (spec, id) in specs.zip(&ids) {
+            *spec = OutputSpec::Logprob(*id);
+        }
+        let read = run(&mut runner, &items).into_iter().map(|output| {
+            let Output::Logprob { logprob, .. } = output else {
+                panic!("{}: {output:?}", subject.name)
+            };
+            logprob.to_bits()
+        });
+        assert_eq!(read.collect::<Vec<_>>(), expected, "{}", subject.name);
     }
 }

@@ -98,7 +98,7 @@ pub fn logprob_targets(batch: &RaggedBatch, rows: &[usize]) -> Vec<u32> {
 }
 
 /// An output of a row from its full logits.
-pub fn from_logits(logits: Vec<f32>, read: &OutputSpec) -> Output {
+pub(super) fn from_logits(logits: Vec<f32>, read: &OutputSpec) -> Output {
     let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let log_normalizer = || max + logits.iter().map(|x| (x - max).exp()).sum::<f32>().ln();
     match read {

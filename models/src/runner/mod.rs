@@ -20,7 +20,7 @@ use crate::kv::KvCache;
 use crate::ops;
 use crate::weights::Site;
 pub use check::BatchRules;
-pub use groups::{HeadOf, OutputGroup, distinct_rows, from_logits, groups, logprob_targets};
+pub use groups::{HeadOf, OutputGroup, distinct_rows, groups, logprob_targets};
 use shards::BatchShards;
 
 /// A model as an engine uses it, or a fake in tests.
