@@ -147,18 +147,24 @@ def reward_model(program, folder):
 
 
 class Turns:
-    """Two loops in turn: the server's processor time for a verdict, and verdicts a second, of each."""
+    """Two loops in turn: the server's processor time for a verdict, and verdicts a second, of each.
+
+    Loops that ask two servers send the same samples in a round; to one server they would be cached.
+    """
 
     def __init__(self, program, options, fresh, loops):
+        is_one_server = loops[0][1] is loops[1][1]
         self.names = [name for name, *_ in loops]
         self.costs = {name: [] for name in self.names}
         self.rates = {name: [] for name in self.names}
         for name, server, *words in loops:
             load(program, server.url, *words, 1, next(fresh))
         for at in range(options.rounds):
+            seed = next(fresh)
             for name, server, *words in loops if at % 2 == 0 else loops[::-1]:
                 before = server.processor_seconds()
-                verdicts, rate = load(program, server.url, *words, options.seconds, next(fresh))
+                verdicts, rate = load(program, server.url, *words, options.seconds, seed)
+                seed = next(fresh) if is_one_server else seed
                 self.costs[name].append((server.processor_seconds() - before) / verdicts)
                 self.rates[name].append(rate)
 

@@ -54,6 +54,10 @@ pub(crate) fn is_nuclide(text: &str) -> bool {
 
 /// Reads `Fe`, "iron", `Th-234`, "thorium-234", `^{234}_{90}\mathrm{Th}`, `²³⁴Th`; all of `text` or nothing.
 fn nuclide(text: &str) -> Option<Nuclide> {
+    // Numbers, which most answers are, name none.
+    if !text.bytes().any(|byte| byte.is_ascii_alphabetic()) {
+        return None;
+    }
     let text = plain(text)?;
     let text = text.trim();
     if let Some((name, mass)) = text.rsplit_once('-') {

@@ -102,16 +102,27 @@ const LETTERS: &str = "ABCDEFGH";
 
 /// Returns the letter of the number in a circle that is all of `text`.
 pub(super) fn letter_of_circled(text: &str) -> Option<&'static str> {
-    let at = CIRCLES.iter().position(|circle| text.strip_prefix(*circle) == Some(""))?;
-    Some(&LETTERS[at..=at])
+    let (at, rest) = behind_circle(text)?;
+    rest.is_empty().then(|| &LETTERS[at..=at])
+}
+
+/// Returns the place of the number in a circle that opens a text, and the text behind it.
+fn behind_circle(text: &str) -> Option<(usize, &str)> {
+    let mut rest = text.chars();
+    let first = rest.next()?;
+    let at = CIRCLES.iter().position(|circle| *circle == first)?;
+    Some((at, rest.as_str()))
 }
 
 /// Returns the label of the number in a circle that opens a text, and what follows it: `② 3/10`.
 fn circled(text: &str) -> Option<(char, &str)> {
-    let bare = text.trim_matches(['$', '*', ' ']);
-    let (at, circle) = CIRCLES.iter().enumerate().find(|(_, circle)| bare.starts_with(**circle))?;
+    // Nearly every answer ends here.
+    if text.is_ascii() {
+        return None;
+    }
+    let (at, rest) = behind_circle(text.trim_matches(['$', '*', ' ']))?;
     let label = char::from(LETTERS.as_bytes()[at]);
-    let rest = bare[circle.len_utf8()..].trim_start_matches(['*', ' ', '.', ':', ')', '번']);
+    let rest = rest.trim_start_matches(['*', ' ', '.', ':', ')', '번']);
     // Several choices: `①⑤`.
     let is_one = !rest.contains(|c: char| CIRCLES.contains(&c));
     is_one.then(|| (label, unwrapped(rest)))

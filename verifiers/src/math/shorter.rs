@@ -73,6 +73,9 @@ pub(super) fn without_text_remarks(text: &str) -> Option<String> {
 
 /// Returns `0.50 mol/L` for `0.50 M`, which may be a product.
 pub(super) fn molar(text: &str) -> Option<String> {
+    if !text.contains('M') {
+        return None;
+    }
     let text = text.trim_matches(['$', ' ', '*']);
     let fonts =
         ["\\text{ M}", "\\,\\text{M}", "\\ \\text{M}", "\\ \\mathrm{M}", "\\,\\mathrm{M}", " M"];
