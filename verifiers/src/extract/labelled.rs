@@ -170,6 +170,9 @@ pub(super) fn find_phrases(text: &str, part: Range<usize>, out: &mut Vec<FoundAn
 /// Returns the answer inside a labelled text, without its wrappers: the text after the last answer
 /// phrase, if there is one; of a sentence such as "The volume is 120", only "120".
 pub(super) fn narrow(text: &str, span: Range<usize>) -> Range<usize> {
+    if super::is_numeric(&text[span.clone()]) {
+        return trim::clean(text, span);
+    }
     let mut candidates = Vec::new();
     find_phrases(text, span.clone(), &mut candidates);
     // A phrase in the midst of a formula announces nothing outside of it.

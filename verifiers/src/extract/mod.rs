@@ -363,11 +363,19 @@ fn choose<'a>(
     })
 }
 
+/// Returns whether a text has digits and signs of numbers alone, as most answers do: no word, phrase or remark.
+fn is_numeric(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit() || b".,-+/$% ".contains(&byte))
+}
+
 /// Returns the readings of a labelled answer that is a sentence: as it is, and as a statement.
 fn sentence(response: &str, span: &Range<usize>) -> Vec<Vec<Range<usize>>> {
     /// Words of the shortest sentence, and those of them that are of no formula in any case.
     const MIN_WORDS: usize = 3;
     const MIN_PROSE: usize = 2;
+    if is_numeric(&response[span.clone()]) {
+        return Vec::new();
+    }
     let words: Vec<&str> = prose::words(&response[span.clone()]).collect();
     let prose = words.iter().filter(|word| prose::is_prose(word)).count();
     // Chinese writes a word in one character or two.
