@@ -174,18 +174,24 @@ fn categories_are_drawn_by_their_advantages() {
 
 #[test]
 fn a_batch_is_filled_and_its_surplus_dropped() {
-    let filled = all_metrics(&categories(), &method("fill = { rounds = 20 }"), 3);
+    let rare = |options: &str, pattern: &str| {
+        let pattern = format!("mode = \"search\"\npattern = \"{pattern}\"");
+        method(options).replace("mode = \"search\"", &pattern)
+    };
+    let filled = all_metrics(&categories(), &rare("fill = { rounds = 60 }", "x"), 3);
     for metrics in &filled {
         assert_eq!(metrics.get("groups/teaching"), Some(3.0), "{metrics:?}");
         // Means are over the rollouts of all rounds.
         let number = |name: &str| metrics.get(name).unwrap_or_else(|| panic!("{name}"));
-        let rollouts = number("rollout/tokens") / number("rollout/length");
-        assert!((rollouts - 5.0 * number("groups/sampled")).abs() < 1e-6, "{metrics:?}");
+        let right = number("reward") * 5.0 * number("groups/sampled");
+        // Groups that are kept have one to four right ones, and the others none.
+        let kept = number("groups/kept");
+        assert!((kept - 1e-6..=4.0 * kept + 1e-6).contains(&right), "{right} {metrics:?}");
+        assert_eq!(number("groups/all_right"), 0.0, "{metrics:?}");
     }
     assert!(sum(&filled, "rollout/rounds") > 3.0, "{filled:?}");
     let bench = Bench::new(TinyHead::Vocab, &categories());
-    let rest = method("fill = { rounds = 2, shortfall = \"fail\" }")
-        .replace("mode = \"search\"", "mode = \"search\"\npattern = \"zzzz\"");
+    let rest = rare("fill = { rounds = 2, shortfall = \"fail\" }", "zzzz");
     let error = bench.run(1, &rest).step().expect_err("nothing differs");
     assert!(error.to_string().contains("after 2 rounds"), "{error}");
 }
