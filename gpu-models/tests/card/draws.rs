@@ -1,5 +1,6 @@
 //! Tokens that are drawn on the card.
 
+use gpu_models::GpuRunner;
 use models::{DrawnToken, Forward as _, Output, OutputSpec, PackItem, RowOutput, TokenDraw, pack};
 use tiny_models::{Preset, TinyHead};
 
@@ -11,15 +12,20 @@ fn argmax(logits: &[f32], allowed: impl Fn(usize) -> bool) -> usize {
     ids.reduce(|a, b| if logits[b] > logits[a] { b } else { a }).expect("one is allowed")
 }
 
-/// Also under an adapter that changes the vocabulary head, and with capped logits.
-#[test]
-fn drawn_tokens_are_those_of_the_logits() {
+/// Checks models with a vocabulary, also under an adapter that changes its head, and with capped logits.
+fn for_vocabularies(check: impl Fn(&CardSubject, GpuRunner)) {
     let Some(emulator) = emulator() else { return };
     let gpu = emulator.open(0);
     for preset in [Preset::Qwen3, Preset::Gemma2] {
         let subject = CardSubject::new(preset, TinyHead::Vocab);
+        check(&subject, subject.on_card(&gpu));
+    }
+}
+
+#[test]
+fn drawn_tokens_are_those_of_the_logits() {
+    for_vocabularies(|subject, mut runner| {
         let config = &subject.config;
-        let mut runner = subject.on_card(&gpu);
         let items = sequences(config).into_iter().flat_map(|sequence| {
             let n = sequence.token_ids.len();
             let mut item = item(config, &sequence, 0..n, |_| false);
@@ -70,25 +76,20 @@ fn drawn_tokens_are_those_of_the_logits() {
             let is_near = logprob.map(|found| (f64::from(found) - exact).abs() < 1e-5);
             assert_eq!(is_near, (row % 3 != 1).then_some(true), "{logprob:?} and {exact}");
         }
-        let refused = |draws: &[Option<TokenDraw>], runner: &mut gpu_models::GpuRunner| {
+        let refused = |draws: &[Option<TokenDraw>], runner: &mut GpuRunner| {
             runner.forward_drawing(&batch, draws).expect_err("it is refused").to_string()
         };
         assert!(refused(&draws[1..], &mut runner).contains("draws for"));
         let mut short = draws.clone();
         short[1].as_mut().expect("a draw").allowed = Some([1].into());
         assert!(refused(&short, &mut runner).contains("its mask has another size"));
-    }
+    });
 }
 
-/// Also under an adapter that changes the vocabulary head, and with capped logits.
 #[test]
 fn logprobs_of_drawn_tokens_have_the_bits_of_read_ones() {
-    let Some(emulator) = emulator() else { return };
-    let gpu = emulator.open(0);
-    for preset in [Preset::Qwen3, Preset::Gemma2] {
-        let subject = CardSubject::new(preset, TinyHead::Vocab);
+    for_vocabularies(|subject, mut runner| {
         let config = &subject.config;
-        let mut runner = subject.on_card(&gpu);
         let items = sequences(config).into_iter().map(|sequence| {
             let n = sequence.token_ids.len();
             let mut item = item(config, &sequence, 0..n, |_| false);
@@ -119,5 +120,5 @@ fn logprobs_of_drawn_tokens_have_the_bits_of_read_ones() {
             logprob.to_bits()
         });
         assert_eq!(read.collect::<Vec<_>>(), expected, "{}", subject.name);
-    }
+    });
 }
