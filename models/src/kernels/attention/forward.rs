@@ -272,7 +272,9 @@ impl<T: KvLane> SoftmaxState<'_, T> {
         first: usize,
     ) {
         let (mut old, mut new) = ([0.0; LANES], [0.0; LANES]);
-        for (r, span) in spans.iter().enumerate() {
+        let n = spans.len().min(MAX_ROWS);
+        for r in 0..n {
+            let span = &spans[r];
             if !span.is_empty() {
                 let scores = &mut self.scratch.scores[r];
                 let largest = scores_of::<L>(scores, (span, blocks), self.geometry);
@@ -281,8 +283,8 @@ impl<T: KvLane> SoftmaxState<'_, T> {
             }
         }
         let factors = exp(L::load(&old).sub(L::load(&new))).to_array();
-        for (r, span) in spans.iter().enumerate() {
-            if !span.is_empty() {
+        for r in 0..n {
+            if !spans[r].is_empty() {
                 let Scratch { scores, weights, .. } = &mut *self.scratch;
                 let sum = T::weigh::<L>(&scores[r], blocks, new[r], &mut weights[r]);
                 self.scratch.max[first + r] = new[r];

@@ -274,7 +274,8 @@ impl<T: KvLane> Summands<'_, T> {
         (lanes, &rows[(first - block * BLOCK) / T::NUMBERS * self.dim..])
     }
 
-    /// The columns that do not fill a vector.
+    /// The columns that do not fill a vector. The vector's other lanes read on into the next
+    /// position and change what lies behind a row's sums, which nothing reads.
     #[inline(always)]
     fn add_rest<L: F32x16>(&self, weights: &[T::Weights], span: &Range<usize>, sums: &mut [f32]) {
         let column = self.dim / LANES * LANES;
@@ -285,9 +286,11 @@ impl<T: KvLane> Summands<'_, T> {
             let mut lanes = load_or_zero::<L>(sums, column);
             for block in span.start / BLOCK..span.end.div_ceil(BLOCK) {
                 let (positions, rows) = self.rows(block, span);
-                for (i, row) in positions.zip(rows.chunks_exact(self.dim)) {
+                let mut at = column;
+                for i in positions {
                     let weight = T::weights(weights, i).splat::<L>();
-                    lanes = T::mul_add(weight, load_lanes(row, column), lanes);
+                    lanes = T::mul_add(weight, load_lanes(rows, at), lanes);
+                    at += self.dim;
                 }
             }
             put(lanes, sums, column);
@@ -337,14 +340,16 @@ fn add_vectors<T: KvLane, L: F32x16, const R: usize, const V: usize>(
     let (dim, stride) = (summands.dim, sums_stride(summands.dim));
     let weights: &[T::Weights; R] = weights.first_chunk().expect("weights of R rows");
     let mut lanes = [[L::splat(0.0); V]; R];
-    for (r, lanes) in lanes.iter_mut().enumerate() {
-        for (v, lanes) in lanes.iter_mut().enumerate() {
-            *lanes = load_or_zero(sums, r * stride + column + v * LANES);
+    for r in 0..R {
+        for v in 0..V {
+            lanes[r][v] = load_or_zero(sums, r * stride + column + v * LANES);
         }
     }
     for block in span.start / BLOCK..span.end.div_ceil(BLOCK) {
-        let (positions, rows) = summands.rows(block, span);
-        for (i, row) in positions.zip(rows.chunks_exact(dim)) {
+        let (positions, mut rows) = summands.rows(block, span);
+        for i in positions {
+            let (row, rest) = rows.split_at(dim);
+            rows = rest;
             let (row, _) = row[column..].as_chunks::<LANES>();
             let row: &[[T; LANES]; V] = row.first_chunk().expect("V vectors from here on");
             let mut of_row = [L::splat(0.0); V];
@@ -359,9 +364,9 @@ fn add_vectors<T: KvLane, L: F32x16, const R: usize, const V: usize>(
             }
         }
     }
-    for (r, lanes) in lanes.into_iter().enumerate() {
-        for (v, lanes) in lanes.into_iter().enumerate() {
-            put(lanes, sums, r * stride + column + v * LANES);
+    for r in 0..R {
+        for v in 0..V {
+            put(lanes[r][v], sums, r * stride + column + v * LANES);
         }
     }
 }
