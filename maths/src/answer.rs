@@ -243,7 +243,8 @@ pub(crate) struct Value {
     pub(crate) last_digit: Option<i32>,
     /// Whether it was written with a percent sign.
     pub(crate) is_percent: bool,
-    pub(crate) unit: Option<Measure>,
+    /// Boxed, because it is larger than all of the other forms, and answers move often.
+    pub(crate) unit: Option<Box<Measure>>,
     /// Notation of a fraction.
     pub(crate) is_reduced: bool,
 }

@@ -283,7 +283,7 @@ fn with_chinese_unit(text: &str, ws: &mut Workspace<'_>) -> Result<Option<Answer
         return Ok(None);
     };
     if let AnswerForm::Value(value) = &mut answer.form {
-        value.unit = Some(unit);
+        value.unit = Some(Box::new(unit));
     }
     Ok(Some(answer))
 }

@@ -56,7 +56,7 @@ impl<'t> AnswerReader<'t, '_, '_> {
         let expr = self.ws.number(if is_negative { -sum } else { sum })?;
         let mut unit = last.unit.clone();
         unit.is_mixed = true;
-        Ok(Some(Value { unit: Some(unit), ..bare_value(expr) }))
+        Ok(Some(Value { unit: Some(Box::new(unit)), ..bare_value(expr) }))
     }
 
     /// Returns the numbers, each with its unit, that fill `span`.

@@ -45,7 +45,7 @@ impl AnswerReader<'_, '_, '_> {
         let mut rest = end..body.end;
         self.scale(&mut rest, &mut value)?;
         self.percent(&mut rest, &number, &mut value)?;
-        value.unit = self.unit(&rest, currency.as_deref())?;
+        value.unit = self.unit(&rest, currency.as_deref())?.map(Box::new);
         Ok(value)
     }
 
@@ -70,7 +70,7 @@ impl AnswerReader<'_, '_, '_> {
             start = at + 1;
         }
         let mut value = bare_value(self.ws.sum(terms)?);
-        value.unit = self.unit(&(span.end - 1..span.end), None)?;
+        value.unit = self.unit(&(span.end - 1..span.end), None)?.map(Box::new);
         Ok(Some(value))
     }
 
