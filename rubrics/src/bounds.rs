@@ -75,9 +75,9 @@ pub(crate) struct TimeSlice {
 const SLICE: Duration = Duration::from_millis(20);
 
 impl TimeSlice {
-    /// A slice without end, for work that is not interrupted.
-    pub(crate) fn endless() -> Self {
-        Self { created: Instant::now(), end: AtomicU64::new(u64::MAX) }
+    /// A slice without end, for work that is not interrupted, of a job created at `now`.
+    pub(crate) fn endless(now: Instant) -> Self {
+        Self { created: now, end: AtomicU64::new(u64::MAX) }
     }
 
     /// Begins a slice.
@@ -86,12 +86,12 @@ impl TimeSlice {
         self.end.store(u64::try_from(end.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Waits for the next slice if this one is over. The future is polled again without being
+    /// Waits for the next slice if this one is over at `now`. The future is polled again without being
     /// woken: the pool does so when the job's turn comes.
-    pub(crate) async fn give_way(&self) {
+    pub(crate) async fn give_way(&self, now: Instant) {
         let mut has_waited = false;
         poll_fn(|_| {
-            if has_waited || !self.is_over() {
+            if has_waited || !self.is_over(now) {
                 return Poll::Ready(());
             }
             has_waited = true;
@@ -100,8 +100,8 @@ impl TimeSlice {
         .await;
     }
 
-    fn is_over(&self) -> bool {
+    fn is_over(&self, now: Instant) -> bool {
         let end = self.end.load(Ordering::Relaxed);
-        end != u64::MAX && self.created.elapsed().as_micros() >= u128::from(end)
+        end != u64::MAX && (now - self.created).as_micros() >= u128::from(end)
     }
 }

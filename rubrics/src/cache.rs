@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::mem::size_of;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest as _, Sha256};
@@ -72,6 +73,8 @@ pub struct Cache {
     stored: moka::sync::Cache<CacheKey, Arc<Outcome>, ByDigest>,
     /// Waiters by key in flight. A plain lock: it is held for one map operation.
     in_flight: Mutex<HashMap<CacheKey, Waiters, ByDigest>>,
+    /// Outcomes stored so far; counted before their entries in flight are removed.
+    completed: AtomicU64,
 }
 
 /// The result of a lookup.
@@ -91,6 +94,7 @@ pub enum Lookup {
 pub struct Inflight {
     cache: Arc<Cache>,
     key: CacheKey,
+    is_closed: bool,
 }
 
 impl Cache {
@@ -100,11 +104,12 @@ impl Cache {
             .max_capacity(bytes as u64)
             .weigher(|_, outcome: &Arc<Outcome>| weigh(outcome))
             .build_with_hasher(ByDigest::default());
-        Self { stored, in_flight: Mutex::default() }
+        Self { stored, in_flight: Mutex::default(), completed: AtomicU64::new(0) }
     }
 
     /// Looks up `key`; a miss is entered as in flight. With `refresh`, stored outcomes are ignored.
     pub fn look_up(self: &Arc<Self>, key: CacheKey, refresh: bool) -> Lookup {
+        let completed = self.completed.load(Ordering::Acquire);
         if let Some(outcome) = self.stored(&key, refresh) {
             return Lookup::Hit(outcome);
         }
@@ -117,11 +122,13 @@ impl Cache {
             }
             Entry::Vacant(slot) => {
                 // It may have been completed between the first lookup and the lock.
-                if let Some(outcome) = self.stored(&key, refresh) {
+                if self.completed.load(Ordering::Acquire) != completed
+                    && let Some(outcome) = self.stored(&key, refresh)
+                {
                     return Lookup::Hit(outcome);
                 }
                 slot.insert(Waiters::new());
-                Lookup::Miss(Inflight { cache: Arc::clone(self), key })
+                Lookup::Miss(Inflight { cache: Arc::clone(self), key, is_closed: false })
             }
         }
     }
@@ -154,11 +161,13 @@ impl Cache {
 
 impl Inflight {
     /// Stores a lasting outcome and sends it to all waiters.
-    pub fn complete(self, outcome: &Arc<Outcome>) {
+    pub fn complete(mut self, outcome: &Arc<Outcome>) {
         if !is_lasting(outcome) {
             return;
         }
         self.cache.stored.insert(self.key, Arc::clone(outcome));
+        self.cache.completed.fetch_add(1, Ordering::Release);
+        self.is_closed = true;
         for waiter in self.cache.close(&self.key) {
             // A waiter that has left needs no outcome.
             let _ = waiter.send(Arc::clone(outcome));
@@ -168,7 +177,9 @@ impl Inflight {
 
 impl Drop for Inflight {
     fn drop(&mut self) {
-        self.cache.close(&self.key);
+        if !self.is_closed {
+            self.cache.close(&self.key);
+        }
     }
 }
 

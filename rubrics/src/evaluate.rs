@@ -7,6 +7,7 @@
 //! the caller's task ([`Runner::Engines`]), which hands parts without models to a worker.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
@@ -40,7 +41,7 @@ pub(crate) struct Worker<'a> {
 /// Evaluates one input on this thread. A scorer that calls models is refused; [`crate::score`]
 /// evaluates it.
 pub fn evaluate_now(scorer: &Arc<Scorer>, input: &Arc<Input>, options: &ScoreOptions) -> Outcome {
-    let (bounds, slice) = (WorkBounds::new(options), TimeSlice::endless());
+    let (bounds, slice) = (WorkBounds::new(options), TimeSlice::endless(Instant::now()));
     let worker = Worker { options, bounds: &bounds, slice: &slice };
     now(evaluate(scorer, input, Runner::Worker(worker)))
 }
@@ -141,7 +142,7 @@ async fn evaluate_on_worker(
     let passage = Passage::Text(sample.response.to_owned());
     let evaluation = move || {
         let sample = Sample::new(&input, &passage)?;
-        let slice = TimeSlice::endless();
+        let slice = TimeSlice::endless(Instant::now());
         let worker = Worker { options: &options, bounds: &bounds, slice: &slice };
         now(evaluate_sample(&scorer, sample, Runner::Worker(worker)))
     };
@@ -201,7 +202,7 @@ impl<'a> Runner<'a> {
             Self::Worker(worker) => {
                 let mut outcomes = Vec::with_capacity(evaluations.len());
                 for evaluation in evaluations {
-                    worker.slice.give_way().await;
+                    worker.slice.give_way(Instant::now()).await;
                     outcomes.push(evaluation.await);
                 }
                 outcomes

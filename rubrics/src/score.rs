@@ -108,7 +108,7 @@ impl VerifierCall {
         results: &mpsc::Sender<ChunkResults>,
         pool: &VerifierPool,
     ) -> Result<(), QueueFull> {
-        let slice = Arc::new(TimeSlice::endless());
+        let slice = Arc::new(TimeSlice::endless(self.submitted));
         let work = Self::work(Arc::clone(self), Arc::clone(&slice), results.clone());
         pool.submit_in_slices(self.options.priority, Box::pin(work), slice)
     }
@@ -125,8 +125,9 @@ impl VerifierCall {
                 if self.bounds.is_cancelled() {
                     return;
                 }
-                chunk.push(self.evaluate_timed(input, &slice).await);
-                slice.give_way().await;
+                let (result, end) = self.evaluate_timed(input, &slice).await;
+                chunk.push(result);
+                slice.give_way(end).await;
             }
             // The channel has room for every chunk; a dropped receiver is a cancelled call.
             if results.try_send((first, chunk)).is_err() {
@@ -135,17 +136,19 @@ impl VerifierCall {
         }
     }
 
-    async fn evaluate_timed(&self, input: &Arc<Input>, slice: &TimeSlice) -> TimedOutcome {
+    /// An outcome, and when it was there: a look at the clock takes as long as many a rule.
+    async fn evaluate_timed(
+        &self,
+        input: &Arc<Input>,
+        slice: &TimeSlice,
+    ) -> (TimedOutcome, Instant) {
         let start = Instant::now();
         let worker = Worker { options: &self.options, bounds: &self.bounds, slice };
-        let outcome = match self.bounds.check() {
-            Ok(()) => AssertUnwindSafe(evaluate(&self.scorer, input, Runner::Worker(worker)))
-                .catch_unwind()
-                .await
-                .unwrap_or_else(|panic| Err(panicked(&*panic))),
-            Err(failure) => Err(failure),
-        };
-        TimedOutcome { outcome, queue: start - self.submitted, exec: start.elapsed() }
+        let evaluation = evaluate(&self.scorer, input, Runner::Worker(worker));
+        let outcome = AssertUnwindSafe(evaluation).catch_unwind().await;
+        let outcome = outcome.unwrap_or_else(|panic| Err(panicked(&*panic)));
+        let end = Instant::now();
+        (TimedOutcome { outcome, queue: start - self.submitted, exec: end - start }, end)
     }
 }
 
