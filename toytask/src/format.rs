@@ -18,7 +18,7 @@ pub enum Format {
     Process,
     /// Judges whether the final answer is right: `critic` with `mode = "rerank"`.
     Pointwise,
-    /// Judges a candidate without further context: `validate`.
+    /// Judges a candidate, with the right result as its context or without one: `validate`.
     Validate,
     /// Judges whether a sentence is true of the solution: `principles` and `rubric`.
     Principle,
@@ -148,9 +148,9 @@ pub fn pointwise(problem: &str, solution: &str) -> Vec<Message> {
     about(problem, solution, "pointwise", "")
 }
 
-/// Requests a verdict on a candidate without further context.
-pub fn validate(problem: &str, solution: &str) -> Vec<Message> {
-    let mut turns = about(problem, solution, "context", "");
+/// Requests a verdict on a candidate; `context` is what is known of it, which may be nothing.
+pub fn validate(problem: &str, solution: &str, context: &str) -> Vec<Message> {
+    let mut turns = about(problem, solution, "context", context);
     turns.push(turn("pointwise", ""));
     turns
 }

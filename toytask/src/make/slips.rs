@@ -13,6 +13,11 @@ pub enum Slip {
     Digit,
     /// One step has a wrong result, from which the rest continues.
     Value,
+    /// As [`Slip::Value`], with one digit changed to another of its parity.
+    ///
+    /// A model that judges results learns parity first, and most other wrong results differ in it: what remains needs
+    /// the result.
+    SameParity,
     /// One step has another operand, and the rest continues from its result.
     Operand,
     /// One step has another operation, and the rest continues from its result.
@@ -40,9 +45,10 @@ pub struct Slipped {
 
 impl Slip {
     /// Every mistake.
-    pub const ALL: [Slip; 9] = [
+    pub const ALL: [Slip; 10] = [
         Slip::Digit,
         Slip::Value,
+        Slip::SameParity,
         Slip::Operand,
         Slip::Operation,
         Slip::Dropped,
@@ -57,6 +63,7 @@ impl Slip {
         match self {
             Slip::Digit => "digit",
             Slip::Value => "value",
+            Slip::SameParity => "same_parity",
             Slip::Operand => "operand",
             Slip::Operation => "operation",
             Slip::Dropped => "dropped",
@@ -70,7 +77,12 @@ impl Slip {
     /// Whether every chain can have it.
     pub(crate) fn is_always_possible(self) -> bool {
         match self {
-            Slip::Digit | Slip::Value | Slip::Operand | Slip::Operation | Slip::Answer => true,
+            Slip::Digit
+            | Slip::Value
+            | Slip::SameParity
+            | Slip::Operand
+            | Slip::Operation
+            | Slip::Answer => true,
             Slip::Dropped | Slip::Jumped | Slip::Repeated | Slip::Early => false,
         }
     }
@@ -86,8 +98,9 @@ impl Slip {
                 let (text, line) = other_digit(&text, rng)?;
                 return Some(Slipped { text, line });
             }
-            Slip::Value => {
-                let value = wrong_value(right.equations[at].value, rng);
+            Slip::Value | Slip::SameParity => {
+                let wrong = if self == Slip::Value { wrong_value } else { same_parity };
+                let value = wrong(right.equations[at].value, rng);
                 (carried(chain, at, |equation| equation.value = value), at)
             }
             Slip::Operand | Slip::Operation => {
@@ -165,6 +178,13 @@ fn wrong_value(right: u8, rng: &mut StableRng) -> u8 {
             return value;
         }
     }
+}
+
+/// A wrong result that differs in one digit, and in neither digit's parity.
+fn same_parity(right: u8, rng: &mut StableRng) -> u8 {
+    let (tens, ones) = (right / 10, right % 10);
+    let other = |digit: u8, rng: &mut StableRng| (digit + 2 * rng.within(1, 4)) % 10;
+    if rng.coin() { tens * 10 + other(ones, rng) } else { other(tens, rng) * 10 + ones }
 }
 
 /// Another right operand with another result for most left ones.

@@ -127,7 +127,7 @@ impl Mixture {
             check_weights(&weights, "mistake")?;
             if !mistakes.iter().any(|(slip, weight)| slip.is_always_possible() && *weight > 0.0) {
                 return Err("no mistake that every chain can have has a weight above 0: digit, \
-                            value, operand, operation or answer"
+                            value, same_parity, operand, operation or answer"
                     .to_owned());
             }
         }

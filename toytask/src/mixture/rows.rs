@@ -26,7 +26,15 @@ pub(super) fn row(format: Format, pool: &ProblemSource<'_>, rng: &mut StableRng)
             (turns, TrainingTarget::Steps(sample.judged.local()))
         }
         Format::Pointwise => outcome(format::pointwise, pool, rng),
-        Format::Validate => outcome(format::validate, pool, rng),
+        Format::Validate => {
+            let context = rng.coin().then(|| *rng.pick(&["The result is ", "Running it prints "]));
+            let say = |problem: &str, solution: &str| {
+                let known = check::gold(problem).zip(context);
+                let known = known.map(|(gold, says)| format!("{says}{gold}."));
+                format::validate(problem, solution, &known.unwrap_or_default())
+            };
+            outcome(say, pool, rng)
+        }
         Format::Principle => principle(pool, rng),
         Format::Pair => pairwise_reply(pool, rng),
         Format::Grade => {
@@ -104,7 +112,7 @@ fn judged_reply(
 
 /// Whether the final answer is right, in one word.
 fn outcome(
-    ask: fn(&str, &str) -> Vec<Message>,
+    ask: impl Fn(&str, &str) -> Vec<Message>,
     pool: &ProblemSource<'_>,
     rng: &mut StableRng,
 ) -> DrawnReply {

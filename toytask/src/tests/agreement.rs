@@ -41,7 +41,9 @@ proptest! {
             let n_wrong = judged.local().iter().filter(|right| !**right).count();
             match slip {
                 // Only the step itself is wrong: later steps build on it.
-                Slip::Value | Slip::Answer | Slip::Early => prop_assert_eq!(n_wrong, 1),
+                Slip::Value | Slip::SameParity | Slip::Answer | Slip::Early => {
+                    prop_assert_eq!(n_wrong, 1);
+                }
                 // A changed digit of a result is wrong there and where the next line continues.
                 Slip::Digit => prop_assert!((1..=2).contains(&n_wrong)),
                 Slip::Operand | Slip::Operation | Slip::Dropped | Slip::Jumped

@@ -203,7 +203,12 @@ fn reward() {
 
 #[test]
 fn validate() {
-    check_rows("validate", Format::Validate, |row| input(row, "assistant"), yes_or_no);
+    let with_context = |row: &TaskRow| {
+        let context = content(row, "context");
+        let context = (!context.is_empty()).then(|| vec![context.to_owned()]);
+        Input { context, ..input(row, "assistant") }
+    };
+    check_rows("validate", Format::Validate, with_context, yes_or_no);
 }
 
 #[test]
