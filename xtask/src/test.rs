@@ -14,19 +14,27 @@ const SLOWEST: usize = 40;
 /// check counts as one failure.
 pub(crate) fn run(options: &TestOptions) -> ExitCode {
     let mut summary = TestSummary::default();
+    let mut lints = None;
     if options.no_check {
         println!("skipped: rustfmt and clippy (--no-check)");
     } else {
-        for name in check::run() {
-            summary.add_failure(name);
-        }
+        check::format().into_iter().for_each(|name| summary.add_failure(name));
+        lints = Some(check::Lints::new());
     }
-    run_tests(options, &mut summary);
+    run_tests(options, &mut summary, lints.as_mut());
+    let failed_lints = lints.and_then(check::Lints::finish);
+    failed_lints.into_iter().for_each(|name| summary.add_failure(name));
     report(&summary);
     if summary.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn run_tests(options: &TestOptions, summary: &mut TestSummary) {
+/// Starts the lints as soon as the first test runs: tests leave processors idle, and compilers do
+/// not.
+fn run_tests(
+    options: &TestOptions,
+    summary: &mut TestSummary,
+    mut lints: Option<&mut check::Lints>,
+) {
     println!("running: cargo test");
     let mut command = cargo::cargo(&["test", "--release", "--workspace", "--no-fail-fast"]);
     if options.slowest {
@@ -46,7 +54,13 @@ fn run_tests(options: &TestOptions, summary: &mut TestSummary) {
         command.args(["-Zunstable-options", "--report-time"]);
     }
     let failed_before = summary.failed();
-    let outcome = stream(&mut command, |line| summary.line(line));
+    let outcome = stream(&mut command, |line| {
+        let shows = summary.line(line);
+        if summary.is_running() {
+            lints.iter_mut().for_each(|lints| lints.begin());
+        }
+        shows
+    });
     summary.close();
     // Cargo failed and no test did: the build broke, or cargo was used wrongly.
     if let Err(why) = outcome
