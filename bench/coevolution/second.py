@@ -23,7 +23,7 @@ import countdown
 START = """
 [run]
 folder = "start"
-steps = 1200
+steps = {steps}
 seed = 1
 
 [policy]
@@ -33,16 +33,8 @@ micro_tokens = 4096
 
 [optimiser]
 rate = 2e-3
-schedule = { shape = "cosine", warmup = 20, floor = 0.05 }
-
-[[data]]
-kind = "rows"
-path = "solve.jsonl"
-
-[[data]]
-kind = "rows"
-path = "judge.jsonl"
-
+schedule = {{ shape = "cosine", warmup = 20, floor = 0.05 }}
+{data}
 [method]
 kind = "supervised"
 rows = 96
@@ -184,17 +176,19 @@ LOGGED = [
 ]
 
 
-def start(options, write_rows):
+def start(options, write_rows, names=("solve", "judge"), steps=1200):
+    """Trains the start on the files of these names, which `write_rows` writes."""
     folder = options.folder
     folder.mkdir(parents=True, exist_ok=True)
     write_rows(folder)
-    (folder / "start.toml").write_text(START)
+    data = "".join(DATA.format(f"{name}.jsonl") for name in names)
+    (folder / "start.toml").write_text(START.format(steps=steps, data=data))
     subprocess.run([options.tribunal, "train", str(folder / "start.toml")], check=True)
 
 
 def begun(options):
     """The model that all arms begin with."""
-    return options.folder / "start" / "step-001200"
+    return max((options.folder / "start").glob("step-*"))
 
 
 def rows(options, seed):

@@ -4,7 +4,7 @@
     python3 bench/coevolution/urpo.py start TRIBUNAL FOLDER
     python3 bench/coevolution/urpo.py run TRIBUNAL FOLDER [--seeds 11-20] [--jobs 2] [--arms B,C,...]
 
-As second.py, but the start has learnt to score 2 to 8 solutions to one problem in a list, and learns on from the ranks of its
+As second.py, but the start has also learnt to score 2 to 5 solutions to one problem in a list, and learns on from the ranks of its
 own answers to the labelled problems. second_report.py makes the tables. Needs nothing but Python's standard library.
 """
 
@@ -43,20 +43,19 @@ LOGGED += ["referee/reward", "referee/held_out_accuracy", "urpo/open", "open/len
 CANDIDATES = 4
 
 
-def write_start(folder, solve=6000, ranked=16000, seed=78):
-    """Supervised rows of the start: solutions, and scores for several right and wrong ones."""
+def write_start(folder, ranked=16000, seed=78):
+    """Supervised rows of the start: those of second.py, and scores for several right and wrong solutions."""
+    countdown.write_start(folder)
     rng = random.Random(seed)
-    found = countdown.problems(1, max(solve, ranked), False)
-    countdown.write_solutions(folder, rng, found[:solve])
     rows = []
-    for prompt, numbers, target, right in found[:ranked]:
-        is_right = [rng.random() < 0.4 for _ in range(rng.randint(2, 8))]
+    for prompt, numbers, target, right in countdown.problems(1, ranked, False):
+        is_right = [rng.random() < 0.4 for _ in range(rng.randint(2, 5))]
         texts = [rng.choice(right) if own else countdown.wrong(rng, numbers, target, right) for own in is_right]
         turns = [("user", prompt), *(("assistant", text) for text in texts), ("list", "")]
         messages = [dict(role=role, content=content) for role, content in turns]
         scores = ",".join("10" if own else "0" for own in is_right)
         rows.append(dict(prompt=messages, completion=f'{{"scores":[{scores}]}}'))
-    countdown.write(folder / "judge.jsonl", rows)
+    countdown.write(folder / "lists.jsonl", rows)
 
 
 def ranked_rows(url, options, problems, rng):
@@ -109,7 +108,7 @@ def main():
     parser.add_argument("--accuracy", type=float, default=0.65, help="of the ranking, above which open rows are used")
     options = parser.parse_args()
     if options.command == "start":
-        return second.start(options, write_start)
+        return second.start(options, write_start, ("solve", "judge", "lists"), steps=2000)
     options.samples, options.adapter = 4, None
     with gates.served(options) as url:
         for seed in options.seeds:
