@@ -18,12 +18,15 @@ pub(crate) fn run(options: &TestOptions) -> ExitCode {
     if options.no_check {
         println!("skipped: rustfmt and clippy (--no-check)");
     } else {
-        check::format().into_iter().for_each(|name| summary.add_failure(name));
+        if let Some(name) = check::format() {
+            summary.add_failure(name);
+        }
         lints = Some(check::Lints::new());
     }
     run_tests(options, &mut summary, lints.as_mut());
-    let failed_lints = lints.and_then(check::Lints::finish);
-    failed_lints.into_iter().for_each(|name| summary.add_failure(name));
+    if let Some(name) = lints.and_then(check::Lints::finish) {
+        summary.add_failure(name);
+    }
     report(&summary);
     if summary.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -56,8 +59,10 @@ fn run_tests(
     let failed_before = summary.failed();
     let outcome = stream(&mut command, |line| {
         let shows = summary.line(line);
-        if summary.is_running() {
-            lints.iter_mut().for_each(|lints| lints.begin());
+        if summary.is_running()
+            && let Some(lints) = &mut lints
+        {
+            lints.begin();
         }
         shows
     });

@@ -58,6 +58,19 @@ impl Slip {
         Slip::Answer,
     ];
 
+    /// Every mistake but [`Slip::SameParity`], which is a case of [`Slip::Value`].
+    pub(crate) const DISTINCT: [Slip; 9] = [
+        Slip::Digit,
+        Slip::Value,
+        Slip::Operand,
+        Slip::Operation,
+        Slip::Dropped,
+        Slip::Jumped,
+        Slip::Repeated,
+        Slip::Early,
+        Slip::Answer,
+    ];
+
     /// The name in files.
     pub fn name(self) -> &'static str {
         match self {

@@ -29,7 +29,7 @@ pub struct Mixture {
     /// Difficulty of chains.
     pub difficulty: Difficulty,
     /// Relative frequencies of mistakes in wrong solutions of chains, unlisted ones having 0; `None`
-    /// makes all alike.
+    /// makes all but [`Slip::SameParity`] alike.
     pub mistakes: Option<Vec<(Slip, f64)>>,
     /// Share of countdown problems in formats that support both.
     pub countdown: f64,

@@ -330,6 +330,10 @@ fn add_columns<T: KvLane, L: F32x16, const R: usize>(
 }
 
 /// `V` vectors from a column on.
+#[expect(
+    clippy::needless_range_loop,
+    reason = "the compiler leaves calls of `Enumerate::next` that pass registers in memory"
+)]
 #[inline(always)]
 fn add_vectors<T: KvLane, L: F32x16, const R: usize, const V: usize>(
     summands: &Summands<'_, T>,
