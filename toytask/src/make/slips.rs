@@ -48,7 +48,6 @@ impl Slip {
     pub const ALL: [Slip; 10] = [
         Slip::Digit,
         Slip::Value,
-        Slip::SameParity,
         Slip::Operand,
         Slip::Operation,
         Slip::Dropped,
@@ -56,20 +55,16 @@ impl Slip {
         Slip::Repeated,
         Slip::Early,
         Slip::Answer,
+        Slip::SameParity,
     ];
 
     /// Every mistake but [`Slip::SameParity`], which is a case of [`Slip::Value`].
-    pub(crate) const DISTINCT: [Slip; 9] = [
-        Slip::Digit,
-        Slip::Value,
-        Slip::Operand,
-        Slip::Operation,
-        Slip::Dropped,
-        Slip::Jumped,
-        Slip::Repeated,
-        Slip::Early,
-        Slip::Answer,
-    ];
+    pub(crate) fn distinct() -> &'static [Slip] {
+        let [distinct @ .., Slip::SameParity] = &Self::ALL else {
+            unreachable!("it is the last");
+        };
+        distinct
+    }
 
     /// The name in files.
     pub fn name(self) -> &'static str {

@@ -16,7 +16,7 @@ const MOST_DRAWS: usize = 400;
 pub(crate) struct ProblemSource<'a> {
     pub(crate) difficulty: &'a Difficulty,
     /// Relative frequencies of mistakes in wrong solutions of chains; `None` makes
-    /// those of [`Slip::DISTINCT`] alike.
+    /// those of [`Slip::distinct`] alike.
     pub(crate) mistakes: Option<&'a [(Slip, f64)]>,
     pub(crate) countdown: f64,
     pub(crate) numbers: &'a RangeInclusive<usize>,
@@ -72,7 +72,7 @@ impl ProblemSource<'_> {
     pub(crate) fn wrong(&self, problem: &DrawnProblem, rng: &mut StableRng) -> DrawnSolution {
         loop {
             let slip = match (problem, self.mistakes) {
-                (DrawnProblem::Chain(_), None) => *rng.pick(&Slip::DISTINCT),
+                (DrawnProblem::Chain(_), None) => *rng.pick(Slip::distinct()),
                 (DrawnProblem::Chain(_), Some(mistakes)) => rng.weighted(mistakes),
                 (DrawnProblem::Countdown(_), _) => Slip::Digit,
             };
