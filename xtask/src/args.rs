@@ -8,10 +8,10 @@ Usage: cargo xtask <command>
 
 Commands:
   test [--no-check] [--slowest] [-- ARGS]
-                               check, then build and run every test; the last line of stdout is
-                               `N passed, N failed, N skipped`; a test that could not run is
-                               skipped and says why; ARGS go to `cargo test`; --slowest lists the
-                               tests that take longest, with their times
+                               check the format, then build and run every test; the last line of
+                               stdout is `N passed, N failed, N skipped`; a test that could not run
+                               is skipped and says why; ARGS go to `cargo test`; --slowest lists
+                               the tests that take longest, with their times
   test --clients [-- NAMES]    run other people's clients, as PyPI has them, against the program:
                                makes environments below tests/clients/.venvs (some GB), runs the
                                proofs of tests/clients, or those of these names, and keeps a log

@@ -16,20 +16,7 @@ pub(crate) fn root() -> &'static Path {
 /// Removes the variables that cargo sets for this package: build scripts that look
 /// at it would run anew, and with them half of the dependencies be built anew.
 pub(crate) fn cargo(args: &[&str]) -> Command {
-    prepared(Command::new("cargo"), args)
-}
-
-/// A call of cargo with `args` that leaves processors to others, where the system has `nice`.
-pub(crate) fn at_low_priority(args: &[&str]) -> Command {
-    if !cfg!(unix) {
-        return cargo(args);
-    }
-    let mut command = Command::new("nice");
-    command.args(["-n", "10", "cargo"]);
-    prepared(command, args)
-}
-
-fn prepared(mut command: Command, args: &[&str]) -> Command {
+    let mut command = Command::new("cargo");
     command.args(args).current_dir(root());
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();

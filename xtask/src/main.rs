@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         }
         Ok(Command::Answers) => answers::run(),
         Ok(Command::Book) => book::run(),
-        Ok(Command::Check) => check::run_alone(),
+        Ok(Command::Check) => check::run(),
         Ok(Command::Test(options)) => test::run(&options),
         Ok(Command::Clients(names)) => clients::run(&names),
         Ok(Command::Dist) => dist::run(),

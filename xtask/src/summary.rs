@@ -99,11 +99,6 @@ impl TestSummary {
         self.failures.push(name);
     }
 
-    /// Whether a binary has announced its tests and not reported yet.
-    pub(crate) fn is_running(&self) -> bool {
-        self.running
-    }
-
     /// Ends the output: a binary still without a result has died.
     pub(crate) fn close(&mut self) {
         if self.running {

@@ -14,30 +14,17 @@ const SLOWEST: usize = 40;
 /// check counts as one failure.
 pub(crate) fn run(options: &TestOptions) -> ExitCode {
     let mut summary = TestSummary::default();
-    let mut lints = None;
     if options.no_check {
-        println!("skipped: rustfmt and clippy (--no-check)");
-    } else {
-        if let Some(name) = check::format() {
-            summary.add_failure(name);
-        }
-        lints = Some(check::Lints::new());
-    }
-    run_tests(options, &mut summary, lints.as_mut());
-    if let Some(name) = lints.and_then(check::Lints::finish) {
+        println!("skipped: rustfmt (--no-check)");
+    } else if let Some(name) = check::format() {
         summary.add_failure(name);
     }
+    run_tests(options, &mut summary);
     report(&summary);
     if summary.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Starts the lints as soon as the first test runs: tests leave processors idle, and compilers do
-/// not.
-fn run_tests(
-    options: &TestOptions,
-    summary: &mut TestSummary,
-    mut lints: Option<&mut check::Lints>,
-) {
+fn run_tests(options: &TestOptions, summary: &mut TestSummary) {
     println!("running: cargo test");
     let mut command = cargo::cargo(&["test", "--release", "--workspace", "--no-fail-fast"]);
     if options.slowest {
@@ -57,15 +44,7 @@ fn run_tests(
         command.args(["-Zunstable-options", "--report-time"]);
     }
     let failed_before = summary.failed();
-    let outcome = stream(&mut command, |line| {
-        let shows = summary.line(line);
-        if summary.is_running()
-            && let Some(lints) = &mut lints
-        {
-            lints.begin();
-        }
-        shows
-    });
+    let outcome = stream(&mut command, |line| summary.line(line));
     summary.close();
     // Cargo failed and no test did: the build broke, or cargo was used wrongly.
     if let Err(why) = outcome
