@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::world::tokenizer;
 use crate::Format;
-use crate::example::Encoder;
+use crate::example::{Aim, Encoder};
 use crate::mixture::{Mixture, TaskRow, TrainingTarget};
 use crate::symbols::{END, STEP};
 
@@ -118,4 +118,70 @@ fn labels_fit_their_steps() {
     assert!(error.to_string().contains("1 labels for 2 steps"));
     let row = TaskRow { target: TrainingTarget::Ending("maybe".to_owned()), ..row };
     assert!(encoder.encode(&row).is_err(), "no single token");
+}
+
+#[test]
+fn judged_steps_have_results_as_targets() {
+    let tokenizer = tokenizer();
+    let encoder = Encoder::new(&tokenizer).expect("it is ours");
+    // For each line of the solution, the digits of the right result, and the ones and the tens stated too many.
+    let check = |solution: &str, expected: &[(&str, &str)]| {
+        let problem = "1+2 mod 100";
+        let turns = crate::format::process(problem, solution);
+        let labels = crate::check::check_solution(problem, solution).expect("a solution").local();
+        let row = TaskRow { format: Format::Process, turns, target: TrainingTarget::Steps(labels) };
+        let plain = encoder.encode(&row).expect("it encodes");
+        let taught = encoder.encode_with_results(&row).expect("it encodes");
+        assert_eq!(taught.token_ids, plain.token_ids);
+        assert!(taught.aims.windows(2).all(|pair| pair[0].at < pair[1].at));
+        let spell = |aims: &mut dyn Iterator<Item = &Aim>| {
+            let tokens: Vec<u32> = aims.map(|aim| aim.token).collect();
+            tokenizer.decode(&tokens, false).expect("known")
+        };
+        let mut told = Vec::new();
+        let mut start = 0;
+        for marker in &plain.aims {
+            let line = |aim: &&Aim| (start..marker.at).contains(&aim.at);
+            let after = |aim: &&Aim| (marker.at + 1..marker.at + 3).contains(&aim.at);
+            let results = spell(&mut taught.aims.iter().filter(line));
+            told.push((results, spell(&mut taught.aims.iter().filter(after))));
+            start = marker.at + 3;
+        }
+        let told: Vec<(&str, &str)> = told.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        assert_eq!(told, expected, "{solution:?}");
+        let new: usize = expected.iter().map(|(a, b)| a.len() + b.len()).sum();
+        assert_eq!(taught.aims.len(), plain.aims.len() + new, "{solution:?}");
+    };
+    check("17+58=75\nAnswer: 75", &[("75", "00"), ("", "")]);
+    check("17+58=85\n85-9=73", &[("75", "01"), ("76", "")]);
+    check("17+58=73\n17*9=54\nAnswer: 54", &[("75", "80"), ("53", "10"), ("", "")]);
+    check("75*4=9\n3+4=17\n1-2=0\nAnswer: 9", &[("0", "90"), ("7", "01"), ("99", "11"), ("", "")]);
+    // No step of a chain.
+    let others =
+        ["17+58", "17+58=", "1+2+3=6", "117+1=18", "1+118=19", "1+1=118", "=3", "x=3", "8/2=4"];
+    for other in others {
+        check(&format!("{other}\nAnswer: 3"), &[("", ""), ("", "")]);
+    }
+}
+
+/// Steps with markers have labels in every format, and every reply is taught as it was.
+#[test]
+fn marked_steps_have_labels_in_every_format() {
+    let tokenizer = tokenizer();
+    let encoder = Encoder::new(&tokenizer).expect("it is ours");
+    for format in Format::ALL {
+        for at in 0..60 {
+            let row = Mixture::default().row_of(format, at);
+            let plain = encoder.encode(&row).expect("it encodes");
+            let taught = encoder.encode_with_results(&row).expect("it encodes");
+            assert_eq!(taught.token_ids, plain.token_ids);
+            assert!(taught.aims.windows(2).all(|pair| pair[0].at < pair[1].at));
+            assert!(plain.aims.iter().all(|aim| taught.aims.contains(aim)), "{}", format.name());
+            let markers = taught.token_ids.iter().enumerate().filter(|(_, id)| **id == STEP);
+            let markers: Vec<usize> = markers.map(|(at, _)| at).collect();
+            let taught_at = |at: &usize| taught.aims.iter().any(|aim| aim.at == *at);
+            assert!(markers.iter().all(taught_at), "{}", format.name());
+            assert_eq!(taught == plain, markers.is_empty(), "{}", format.name());
+        }
+    }
 }

@@ -58,6 +58,9 @@ pub struct MixtureSource {
     /// Weight of each mistake in wrong solutions, 0 if not listed; `None` takes all alike.
     #[serde(default)]
     pub mistakes: Option<BTreeMap<String, f64>>,
+    /// Whether steps that are judged one by one have their right results, and the differences to them, as targets too.
+    #[serde(default)]
+    pub results: bool,
 }
 
 /// `kind = "chains"`.
@@ -144,7 +147,9 @@ pub(super) fn open_rows(
                 Encoder::new(tokenizer)?;
                 let mixture = source.mixture()?;
                 let tokenizer = tokenizer.clone();
-                return Ok(TrainingRows::Generated(Box::new(MixtureRows { mixture, tokenizer })));
+                let results = source.results;
+                let rows = MixtureRows { mixture, tokenizer, results };
+                return Ok(TrainingRows::Generated(Box::new(rows)));
             }
             DataSource::Mixture(_) => {
                 return Err(TrainError::Invalid(
@@ -161,12 +166,16 @@ pub(super) fn open_rows(
 struct MixtureRows {
     mixture: Mixture,
     tokenizer: Arc<Tokenizer>,
+    /// Whether judged steps have results as targets too.
+    results: bool,
 }
 
 impl RowGenerator for MixtureRows {
     fn row(&self, position: u64) -> Result<TrainingRow> {
         let row = self.mixture.row(position);
-        let example = Encoder::new(&self.tokenizer)?.encode(&row)?;
+        let encoder = Encoder::new(&self.tokenizer)?;
+        let example =
+            if self.results { encoder.encode_with_results(&row) } else { encoder.encode(&row) }?;
         Ok(TrainingRow::Tokenized(Tokenized {
             kind: row.format.name().into(),
             token_ids: example.token_ids,
