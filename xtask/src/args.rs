@@ -84,7 +84,7 @@ pub(crate) struct ParityOptions {
 /// How to run the tests.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct TestOptions {
-    /// Leave out rustfmt and clippy.
+    /// Leave out rustfmt.
     pub(crate) no_check: bool,
     /// List the slowest tests with their times.
     pub(crate) slowest: bool,
