@@ -4,8 +4,9 @@ use chat::{Conversation, Origin, Text, Tokenizer};
 use rubrics::Message;
 use serde_json::json;
 
-use super::check;
-use super::make::chain::{Link, Op, WrittenStep};
+use super::check::chain::ChainProblem;
+use super::check::{self, SolutionLine, WrittenEquation};
+use super::make::chain::MODULUS;
 use super::mixture::{TaskRow, TrainingTarget};
 use super::symbols::{END, STEP};
 use crate::error::{Result, ToyTaskError};
@@ -79,33 +80,36 @@ impl<'t> Encoder<'t> {
     ///
     /// A label says of a sum only that it is wrong, and is learnt as far as the parity of its terms; a difference says
     /// by how much, and judgements of the whole rest on those of the steps. These targets cost no tokens of input, and
-    /// those of texts that the model writes itself stay as they are.
+    /// those of texts that the model writes itself stay as they are. Steps of countdown, whose results have no bound, have
+    /// their labels alone.
     ///
     /// # Errors
     /// As [`Encoder::encode`], and for a solution of another task.
     pub fn encode_with_results(&self, row: &TaskRow) -> Result<Example> {
-        let mut example = self.encode(row)?;
-        let of_reply = example.aims.first().map_or(0, |aim| aim.at);
-        let mut labels = Vec::new();
-        for solution in judged_solutions(&row.turns) {
-            let problem = row.turns.iter().find(|turn| turn.role == "user");
-            let problem = problem.map_or("", |turn| turn.content.as_str());
-            let judged = check::check_solution(problem, solution).ok_or_else(|| {
+        let Example { token_ids, aims } = self.encode(row)?;
+        let problem = row.turns.iter().find(|turn| turn.role == "user");
+        let problem = problem.map_or("", |turn| turn.content.as_str());
+        let mut lines = Vec::new();
+        for solution in row.turns.iter().filter(|turn| turn.role == "steps") {
+            let judged = check::check_solution(problem, &solution.content).ok_or_else(|| {
+                let solution = &solution.content;
                 ToyTaskError::Invalid(format!("`{solution}` solves no problem `{problem}`"))
             })?;
-            labels.extend(judged.local());
+            lines.extend(judged.lines);
         }
-        let own = std::mem::take(&mut example.aims);
-        example.aims = self.steps(&example.token_ids, &labels)?;
-        let steps: Vec<Aim> =
-            example.aims.iter().flat_map(|step| results(&example.token_ids, step.at)).collect();
-        example.aims.extend(steps);
-        if !matches!(row.target, TrainingTarget::Steps(_)) {
-            example.aims.retain(|aim| aim.at < of_reply);
-            example.aims.extend(own);
+        let labels: Vec<bool> = lines.iter().map(|line| line.fault.is_none()).collect();
+        let mut all = self.steps(&token_ids, &labels)?;
+        if ChainProblem::read(problem).is_some() {
+            let markers: Vec<usize> = all.iter().map(|aim| aim.at).collect();
+            for (marker, line) in markers.into_iter().zip(&lines) {
+                if let SolutionLine::Equation(step) = line.line {
+                    all.extend(results(&token_ids, marker, step));
+                }
+            }
         }
-        example.aims.sort_by_key(|aim| aim.at);
-        Ok(example)
+        all.extend(aims.into_iter().filter(|aim| token_ids.get(aim.at) != Some(&STEP)));
+        all.sort_by_key(|aim| aim.at);
+        Ok(Example { token_ids, aims: all })
     }
 
     /// Encodes a conversation up to the model's reply.
@@ -167,73 +171,26 @@ impl<'t> Encoder<'t> {
     }
 }
 
-/// Solutions whose steps are marked.
-fn judged_solutions(turns: &[Message]) -> impl Iterator<Item = &str> {
-    turns.iter().filter(|turn| turn.role == "steps").map(|turn| turn.content.as_str())
-}
-
-/// Targets in and after the step that a marker ends: see [`Encoder::encode_with_results`].
-fn results(token_ids: &[u32], marker: usize) -> Vec<Aim> {
-    let Some(step) = written_step(&token_ids[..marker]) else { return Vec::new() };
-    let right = step.right.to_string().into_bytes();
-    let digits = (step.equals..marker).zip(right);
-    let mut aims: Vec<Aim> = digits.map(|(at, digit)| Aim::digit(at, digit - b'0')).collect();
+/// Targets in and after a step of a chain that a marker ends: see [`Encoder::encode_with_results`].
+fn results(token_ids: &[u32], marker: usize, step: WrittenEquation) -> Vec<Aim> {
+    let WrittenEquation { left, symbol, right, value: stated } = step;
+    let right = match symbol {
+        '+' => left + right,
+        '-' => left - right,
+        '*' => left * right,
+        _ => return Vec::new(),
+    };
+    let right = right.rem_euclid(i64::from(MODULUS));
+    let digit = |at, token: u8| Aim { at, token: u32::from(token) };
+    let equals = marker - stated.to_string().len() - 1;
+    let digits = (equals..marker).zip(right.to_string().into_bytes());
+    let mut aims: Vec<Aim> = digits.map(|(at, token)| digit(at, token)).collect();
     if token_ids.get(marker + 1) == Some(&LINE_BREAK) {
-        let ones = (step.stated % 10 + 10 - step.right % 10) % 10;
-        let tens = (step.stated / 10 + 10 - step.right / 10) % 10;
-        aims.extend([Aim::digit(marker + 1, ones), Aim::digit(marker + 2, tens)]);
+        let differences = [stated - right, stated / 10 - right / 10];
+        let differences = differences.map(|by| by.rem_euclid(10).to_string().into_bytes()[0]);
+        aims.extend((marker + 1..).zip(differences).map(|(at, token)| digit(at, token)));
     }
     aims
 }
 
-impl Aim {
-    fn digit(at: usize, digit: u8) -> Self {
-        Self { at, token: u32::from(b'0' + digit) }
-    }
-}
-
 const LINE_BREAK: u32 = b'\n' as u32;
-
-/// A step of a chain in tokens.
-struct StepTokens {
-    /// The position of `=`.
-    equals: usize,
-    stated: u8,
-    right: u8,
-}
-
-/// The step that these tokens end with.
-fn written_step(tokens: &[u32]) -> Option<StepTokens> {
-    let (stated, tokens) = last_number(tokens)?;
-    let (equals, tokens) = tokens.split_last()?;
-    let at = tokens.len();
-    let (right, tokens) = last_number(tokens)?;
-    let (symbol, tokens) = tokens.split_last()?;
-    let (left, tokens) = last_number(tokens)?;
-    let op = Op::ALL.into_iter().find(|op| u32::from(op.symbol()) == *symbol)?;
-    let is_whole = tokens.last().is_none_or(|id| !is_term(*id));
-    let is_step = *equals == u32::from(b'=') && is_whole;
-    let right = WrittenStep::of(left, Link { op, right }).value;
-    is_step.then_some(StepTokens { equals: at, stated, right })
-}
-
-/// Whether a step that begins after this token begins within a longer one.
-fn is_term(token: u32) -> bool {
-    let signs = Op::ALL.map(|op| u32::from(op.symbol()));
-    digit(token).is_some() || signs.contains(&token)
-}
-
-/// The number of one or two digits that these tokens end with, and what is before it.
-fn last_number(tokens: &[u32]) -> Option<(u8, &[u32])> {
-    let (ones, rest) = tokens.split_last()?;
-    let ones = digit(*ones)?;
-    match rest.split_last().and_then(|(tens, rest)| Some((digit(*tens)?, rest))) {
-        Some((tens, rest)) => Some((tens * 10 + ones, rest)),
-        None => Some((ones, rest)),
-    }
-}
-
-fn digit(token: u32) -> Option<u8> {
-    let character = u8::try_from(token).ok()?;
-    character.is_ascii_digit().then(|| character - b'0')
-}
