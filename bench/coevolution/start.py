@@ -3,8 +3,8 @@
 
     python3 bench/coevolution/start.py TRIBUNAL FOLDER CHECKPOINTS [--pass 0.4]
 
-Measures checkpoints of a supervised run (of `models/assets/tribunal-tiny/third.toml`, the third of the
-runs that made the model of the program) one after the other, and takes the first that solves
+Measures checkpoints of a supervised run (for the study, of `models/assets/tribunal-tiny/third.toml` at commit `2c0c1e54`, the third
+of the runs that made the first model of the program) one after the other, and takes the first that solves
 so many problems at the first try as `FOLDER/base`. What it writes to 400 problems that no training sees
 becomes `FOLDER/base_errors.jsonl`, the frozen set of its own mistakes. Needs nothing but Python's standard
 library.

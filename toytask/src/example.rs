@@ -1,5 +1,7 @@
 //! Rows as tokens: inputs and targets.
 
+use std::collections::BTreeMap;
+
 use chat::{Conversation, Origin, Text, Tokenizer};
 use rubrics::Message;
 use serde_json::json;
@@ -74,13 +76,17 @@ impl<'t> Encoder<'t> {
         }
     }
 
-    /// As [`Encoder::encode`], with targets for every step that a marker ends: there, whether it is right; from its `=`
-    /// on the digits of the right result; and after it, where a line follows, by how much the ones and the tens of the
-    /// stated result exceed the right ones, modulo 10.
+    /// As [`Encoder::encode`], with more targets for the lines of the solutions that a row asks about:
+    /// - at the marker behind a line, whether it is right;
+    /// - from the `=` of a step on, the digits of the right result;
+    /// - on the two tokens behind the marker of a step, where a line follows, by how much the ones and the tens of the
+    ///   stated result exceed the right ones, modulo 10;
+    /// - where documents come first, on the third token behind the marker, whether they contain the line, and on tokens of a
+    ///   line that have no other target, whether a line of theirs begins as it does up to there.
     ///
     /// A label says of a sum only that it is wrong, and is learnt as far as the parity of its terms; a difference says
-    /// by how much, and judgements of the whole rest on those of the steps. These targets cost no tokens of input, and
-    /// those of texts that the model writes itself stay as they are. Steps of countdown, whose results have no bound, have
+    /// by how much, and judgements of the whole rest on those of the lines. These targets cost no tokens of input, and
+    /// those of texts that the model writes itself stay as they are. Lines of countdown, whose results have no bound, have
     /// their labels alone.
     ///
     /// # Errors
@@ -90,9 +96,8 @@ impl<'t> Encoder<'t> {
         let problem = row.turns.iter().find(|turn| turn.role == "user");
         let problem = problem.map_or("", |turn| turn.content.as_str());
         let mut lines = Vec::new();
-        for solution in row.turns.iter().filter(|turn| turn.role == "steps") {
-            let judged = check::check_solution(problem, &solution.content).ok_or_else(|| {
-                let solution = &solution.content;
+        for solution in judged_solutions(&row.turns) {
+            let judged = check::check_solution(problem, solution).ok_or_else(|| {
                 ToyTaskError::Invalid(format!("`{solution}` solves no problem `{problem}`"))
             })?;
             lines.extend(judged.lines);
@@ -101,11 +106,13 @@ impl<'t> Encoder<'t> {
         let mut all = self.steps(&token_ids, &labels)?;
         if ChainProblem::read(problem).is_some() {
             let markers: Vec<usize> = all.iter().map(|aim| aim.at).collect();
-            for (marker, line) in markers.into_iter().zip(&lines) {
+            for (&marker, line) in markers.iter().zip(&lines) {
                 if let SolutionLine::Equation(step) = line.line {
                     all.extend(results(&token_ids, marker, step));
                 }
             }
+            let contained = self.contained(row, &markers, &all);
+            all.extend(contained);
         }
         all.extend(aims.into_iter().filter(|aim| token_ids.get(aim.at) != Some(&STEP)));
         all.sort_by_key(|aim| aim.at);
@@ -150,6 +157,32 @@ impl<'t> Encoder<'t> {
         Ok(aims.collect())
     }
 
+    /// The targets of [`Encoder::encode_with_results`] that compare lines with documents, but for positions that have
+    /// others.
+    fn contained(&self, row: &TaskRow, markers: &[usize], others: &[Aim]) -> Vec<Aim> {
+        let documents = row.turns.iter().filter(|turn| turn.role == "document");
+        let said: Vec<&str> = documents.flat_map(|turn| turn.content.lines()).collect();
+        if said.is_empty() {
+            return Vec::new();
+        }
+        let mut aims: BTreeMap<usize, bool> = BTreeMap::new();
+        let lines = judged_solutions(&row.turns).flat_map(str::lines);
+        let lines = lines.filter(|line| !line.trim().is_empty());
+        for (marker, line) in markers.iter().zip(lines) {
+            for length in 1..=line.len() {
+                let begins =
+                    said.iter().any(|own| own.as_bytes().starts_with(&line.as_bytes()[..length]));
+                aims.entry(marker - line.len() + length - 1).or_insert(begins);
+            }
+            aims.insert(marker + 3, said.contains(&line));
+        }
+        for other in others {
+            aims.remove(&other.at);
+        }
+        let label = |(at, holds): (usize, bool)| Aim { at, token: self.labels[usize::from(holds)] };
+        aims.into_iter().map(label).collect()
+    }
+
     fn word(&self, word: &str) -> Result<u32> {
         let ids = self.tokenizer.encode_untrusted(word, false)?;
         match ids[..] {
@@ -169,6 +202,17 @@ impl<'t> Encoder<'t> {
         };
         Ok(self.tokenizer.template().render(&conversation)?.text)
     }
+}
+
+/// Solutions before the question about them, whose steps the chat template marks.
+fn judged_solutions(turns: &[Message]) -> impl Iterator<Item = &str> {
+    const NOT_ASKING: [&str; 6] = ["system", "user", "assistant", "steps", "document", "again"];
+    let asks = |turn: &Message| !NOT_ASKING.contains(&turn.role.as_str());
+    let asked = turns.iter().position(asks).unwrap_or_default();
+    let is_judged = move |(at, turn): &(usize, &Message)| {
+        turn.role == "steps" || (turn.role == "assistant" && *at < asked)
+    };
+    turns.iter().enumerate().filter(is_judged).map(|(_, turn)| turn.content.as_str())
 }
 
 /// Targets in and after a step of a chain that a marker ends: see [`Encoder::encode_with_results`].

@@ -228,7 +228,7 @@ impl Ground {
     }
 }
 
-/// One or two documents with lines of this and of another solution, with or without `sentence`.
+/// One or two documents with lines of this and, half of the time, of another solution, with or without `sentence`.
 fn documents(
     sample: &DrawnSolution,
     sentence: &str,
@@ -240,7 +240,8 @@ fn documents(
     let other = pool.either(&pool.problem(rng), rng);
     let own = sample.solution.lines().filter(|_| rng.coin());
     let own: Vec<&str> = own.collect();
-    let foreign = other.solution.lines().filter(|_| rng.coin());
+    let has_foreign = rng.coin();
+    let foreign = other.solution.lines().filter(|_| has_foreign && rng.coin());
     let mut said: Vec<&str> = own.into_iter().chain(foreign).collect();
     said.retain(|line| *line != sentence);
     rng.shuffle(&mut said);

@@ -162,6 +162,46 @@ fn judged_steps_have_results_as_targets() {
     }
 }
 
+#[test]
+fn judged_steps_have_whether_documents_contain_them_as_targets() {
+    let tokenizer = tokenizer();
+    let encoder = Encoder::new(&tokenizer).expect("it is ours");
+    let solution = "17+58=75\n75*4=0\nAnswer: 0";
+    // For each line whether documents contain it; for each token of the first one before its result, whether a line of
+    // theirs begins as it does up to there.
+    let check = |documents: &[&str], expected: &str, begins: &str| {
+        let documents: Vec<String> = documents.iter().map(|text| (*text).to_owned()).collect();
+        let turns = crate::format::grounded(
+            &documents,
+            "(17+58)*4 mod 100",
+            solution,
+            "75*4=0",
+            "faithful",
+        );
+        let target = TrainingTarget::Reply("yes".to_owned());
+        let row = TaskRow { format: Format::Faithful, turns, target };
+        let taught = encoder.encode_with_results(&row).expect("it encodes");
+        let markers = taught.token_ids.iter().enumerate().filter(|(_, id)| **id == STEP);
+        let markers: Vec<usize> = markers.map(|(at, _)| at).collect();
+        let told = |is_asked: &dyn Fn(usize) -> bool| {
+            let aims = taught.aims.iter().filter(|aim| is_asked(aim.at));
+            let tokens: Vec<u32> = aims.map(|aim| aim.token).collect();
+            tokenizer.decode(&tokens, false).expect("known")
+        };
+        let contained = told(&|at| markers.contains(&(at.wrapping_sub(3))));
+        assert_eq!(contained, expected, "{documents:?}");
+        let equals = markers[0] - "=75".len();
+        let begun = told(&|at| (equals - "17+58".len()..equals).contains(&at));
+        assert_eq!(begun, begins, "{documents:?}");
+    };
+    check(&["Nothing is known."], "---", "-----");
+    check(&["75*4=0"], "-+-", "-----");
+    check(&["1+2=3\n17+58=75", "Answer: 0"], "+-+", "+++++");
+    check(&["17+58=7", "75*4=00", "answer: 0"], "---", "+++++");
+    check(&["1+58=59", "17+8=25"], "---", "+++--");
+    check(&[], "", "");
+}
+
 /// Results of countdown are not taken modulo 100.
 #[test]
 fn steps_of_countdown_have_labels_alone() {
@@ -175,9 +215,9 @@ fn steps_of_countdown_have_labels_alone() {
     }
 }
 
-/// Steps with markers have labels in every format, and every reply is taught as it was.
+/// Every solution that a row asks about has its labels, in every format, and every reply is taught as it was.
 #[test]
-fn marked_steps_have_labels_in_every_format() {
+fn judged_solutions_have_labels_in_every_format() {
     let tokenizer = tokenizer();
     let encoder = Encoder::new(&tokenizer).expect("it is ours");
     for format in Format::ALL {
@@ -192,7 +232,28 @@ fn marked_steps_have_labels_in_every_format() {
             let markers: Vec<usize> = markers.map(|(at, _)| at).collect();
             let taught_at = |at: &usize| taught.aims.iter().any(|aim| aim.at == *at);
             assert!(markers.iter().all(taught_at), "{}", format.name());
-            assert_eq!(taught == plain, markers.is_empty(), "{}", format.name());
+            let writes = [Format::Player, Format::Reflection, Format::Reward].contains(&format);
+            assert_eq!(markers.is_empty(), writes, "{}", format.name());
+            assert_eq!(taught == plain, writes, "{}", format.name());
         }
     }
+}
+
+#[test]
+fn answers_before_a_question_are_marked() {
+    let said = |role: &str, content: &str| json!({ "role": role, "content": content });
+    let (user, first) = (said("user", "1+2 mod 100"), said("assistant", "1+2=3\nAnswer: 3"));
+    let marked = "<|begin|><|user|>1+2 mod 100<|assistant|>1+2=3<|step|>\nAnswer: 3<|step|><|end|>";
+    let plain = "<|begin|><|user|>1+2 mod 100<|assistant|>1+2=3\nAnswer: 3<|end|>";
+    let and =
+        |messages: &[Value]| Value::Array([&[user.clone(), first.clone()], messages].concat());
+    check(&and(&[said("pointwise", "")]), &format!("{marked}<|pointwise|><|assistant|>"));
+    check(&and(&[said("again", "")]), &format!("{plain}<|again|><|assistant|>"));
+    check(&and(&[]), &format!("{plain}<|assistant|>"));
+    check(
+        &and(&[said("reference", "3"), said("tools", ""), first.clone(), said("tool", "{}")]),
+        &format!(
+            "{marked}<|reference|>3<|tools|><|assistant|>1+2=3\nAnswer: 3<|end|><|tool|>{{}}<|assistant|>"
+        ),
+    );
 }

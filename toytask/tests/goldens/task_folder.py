@@ -56,6 +56,7 @@ SLOTS = {
     "count": "4",
     "criterion": "Every step is right.",
     "documents": "Document 1:\n> 17+58=75\n> 75*4=0\nDocument 2:\n> 1+1=2\n",
+    "feedback": "It is right.",
     "include": "- b",
     "principle": "Every step is right.",
     "problem": ASKED,

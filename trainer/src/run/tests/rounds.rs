@@ -73,7 +73,7 @@ fn evaluations_reflect() {
         let rest = format!(
             "[method]\nkind = \"policy_gradient\"\nprompts = 2\ngroup = 2\nmax_tokens = 60\n\n\
              [method.spark]\ntemplates = \"compact\"\n\n[evaluation]\n{evaluation}\n\
-             data = [ {{ kind = \"chains\", count = 24, held_out = true, lengths = [2, 4] }} ]\n{HAS_E}"
+             data = [ {{ kind = \"chains\", count = 24, held_out = true, lengths = [3, 6] }} ]\n{HAS_E}"
         );
         bench.run(1, &rest).evaluate().expect("solved")
     };
