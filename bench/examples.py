@@ -95,9 +95,9 @@ def discard_rate_nears_its_share(run):
     return abs(last - share) < last, {"discard_rate, step 1": first, "last": last, "share of groups of equal rewards": share}
 
 
-def easy_level_is_drawn_less(run):
-    share = run.last("curriculum/1", 1)
-    return share < 1 / 6, {"curriculum/1 at the end": share}
+def unsolved_level_is_drawn_less(run):
+    share = run.last("curriculum/6", 1)
+    return share < 1 / 6, {"curriculum/6 at the end": share}
 
 
 def pairs_are_learnt(run):
@@ -156,7 +156,7 @@ CLAIMS = {
     "training/pf-ppo": Claim(some_responses_are_not_drawn),
     "training/plug-and-play": Claim(judge_learns),
     "training/rlbff": Claim(held_out_loss_falls),
-    "training/sec": Claim(easy_level_is_drawn_less),
+    "training/sec": Claim(unsolved_level_is_drawn_less),
     "training/secrets": Claim(clean_pairs_are_no_worse, ('path = "clean.jsonl"', 'path = "noisy.jsonl"')),
     "training/sql-warm": Claim(loss_falls),
     "training/tool-verifier": Claim(lambda run: held_out_answers_improve(run, "greedy")),

@@ -314,10 +314,8 @@ fn sentences_are_judged() {
         let lines = case.solution.lines().enumerate();
         let said: Vec<&str> =
             lines.filter(|(line, _)| (at >> line) & 1 == 1).map(|(_, line)| line).collect();
-        let document = match said.is_empty() {
-            true => "Nothing is known.".to_owned(),
-            false => said.join("\n"),
-        };
+        let document =
+            if said.is_empty() { "Nothing is known.".to_owned() } else { said.join("\n") };
         let context = Some(vec![document]);
         let outcome = bench.ask("grounded", Input { context, ..input(case) });
         let steps = outcome.expect("a verdict").evidence.steps.expect("one for each sentence");
