@@ -4,7 +4,7 @@
     python3 bench/coevolution/urpo.py start TRIBUNAL FOLDER
     python3 bench/coevolution/urpo.py run TRIBUNAL FOLDER [--seeds 11-20] [--jobs 2] [--arms B,C,...]
 
-As second.py, but the start has also learnt to score 2 to 5 solutions to one problem in a list, and learns on from the ranks of its
+As second.py, but the start has also learnt to score 2 to 8 solutions to one problem in a list, and learns on from the ranks of its
 own answers to the labelled problems. second_report.py makes the tables. Needs nothing but Python's standard library.
 """
 
@@ -49,7 +49,7 @@ def write_start(folder, ranked=16000, seed=78):
     rng = random.Random(seed)
     rows = []
     for prompt, numbers, target, right in countdown.problems(1, ranked, False):
-        is_right = [rng.random() < 0.4 for _ in range(rng.randint(2, 5))]
+        is_right = [rng.random() < 0.4 for _ in range(rng.randint(2, 8))]
         texts = [rng.choice(right) if own else countdown.wrong(rng, numbers, target, right) for own in is_right]
         turns = [("user", prompt), *(("assistant", text) for text in texts), ("list", "")]
         messages = [dict(role=role, content=content) for role, content in turns]
