@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tribunal_client import signing
+from fake import Reply, serving
+from tribunal_client import MalformedReply, Tribunal, signing
 
 pytest.importorskip("cryptography")
 
@@ -75,6 +76,20 @@ def test_unsigned_results_and_foreign_keys_are_invalid() -> None:
         signing.PublicKeys([]).check(ROWS[0]["result"])
     with pytest.raises(ValueError, match="no Ed25519 key"):
         signing.PublicKeys.of({"keys": [{"kty": "RSA", "crv": "", "x": ""}]})
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [None, 3, [None], [{}], *([{"kty": "OKP", "crv": "Ed25519", "x": x}] for x in (3, "", "é"))],
+)
+def test_strange_keys_of_a_server_are_a_malformed_reply(keys: object) -> None:
+    body = json.dumps({"keys": keys}).encode()
+    with (
+        serving(lambda *_: Reply(body)) as fake,
+        Tribunal(fake.url) as tribunal,
+        pytest.raises(MalformedReply),
+    ):
+        tribunal.public_keys()
 
 
 def test_the_example_of_the_document() -> None:

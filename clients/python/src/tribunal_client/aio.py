@@ -25,7 +25,6 @@ from .errors import Overloaded, RequestRefused, Unreachable
 from .http import DEFAULT_URL, Settings
 from .inputs import Batch, Content, Input, Options, Reference
 from .openrlhf_wire import Rewards
-from .reading import document
 from .retry import Attempts
 from .signing import PublicKeys
 from .verdict import Verdict
@@ -163,7 +162,7 @@ class AsyncTribunal:
 
     async def public_keys(self) -> PublicKeys:
         """The keys that check signed verdicts; none where the server does not sign."""
-        return PublicKeys.of(document(await self._send("GET", "/v1/keys")))
+        return catalogue.public_keys(await self._send("GET", "/v1/keys"))
 
     async def health(self) -> Health:
         """Whether the server takes work; asked once. One that drains says so, and is no error."""

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import reading
+from .errors import MalformedReply
 from .reading import every, number, optional, required, text, whole
+from .signing import PublicKeys
 from .verdict import Digests, Json
 
 MODEL_KINDS = frozenset({"model", "adapter"})
@@ -110,6 +112,15 @@ def health(body: bytes) -> Health:
         scorers=required(whole, read, "scorers"),
         models=required(whole, read, "models"),
     )
+
+
+def public_keys(body: bytes) -> PublicKeys:
+    """A reply of `GET /v1/keys`."""
+    read = reading.document(body)
+    try:
+        return PublicKeys.of(read)
+    except (KeyError, TypeError, ValueError) as error:
+        raise MalformedReply(f"not a JWK set of Ed25519: {error}") from error
 
 
 def _probability(value: object) -> tuple[Any, float]:

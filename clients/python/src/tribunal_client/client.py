@@ -17,7 +17,6 @@ from .errors import Overloaded, RequestRefused, TribunalError, Unreachable
 from .http import DEFAULT_URL, Settings
 from .inputs import Batch, Content, Input, Options, Reference
 from .openrlhf_wire import Rewards
-from .reading import document
 from .retry import Attempts
 from .signing import PublicKeys
 from .verdict import Verdict
@@ -172,7 +171,7 @@ class Tribunal:
 
     def public_keys(self) -> PublicKeys:
         """The keys that check signed verdicts; none where the server does not sign."""
-        return PublicKeys.of(document(self._send("GET", "/v1/keys")))
+        return catalogue.public_keys(self._send("GET", "/v1/keys"))
 
     def health(self) -> Health:
         """Whether the server takes work; asked once. One that drains says so, and is no error."""
