@@ -6,8 +6,8 @@
 
 `--keep` puts the figures of each run into FILE, a line a run, beside those that it has, from which the same tables are made.
 Prints Markdown: means over seeds with bootstrap intervals as report.py's, what an arm is beyond C, the two tests in their fixed
-order (E less C, then E less D: exact sign-flip permutation tests over paired seeds, two-sided), and the gates. Needs nothing but
-Python's standard library.
+order (E less C, then E less D; U less C, then U less Us: exact sign-flip permutation tests over paired seeds, two-sided), and the
+gates. Needs nothing but Python's standard library.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def figures(result):
         ranking_before=first("referee/held_out_accuracy"),
         length=late("open/length_correlation"),
         entropy=late("entropy"),
-        tokens=sum(value or 0 for value in logged["rollout/tokens"]),
+        tokens=sum(value or 0 for key in logged if key.endswith("rollout/tokens") for value in logged[key]),
         exact=max(value or 0.0 for value in logged["max_abs_dlogp"]),
     )
 
@@ -74,7 +74,7 @@ def paired(results, one, other, key="pass@1"):
 
 def tests(results):
     rows = []
-    for one, other in [("E", "C"), ("E", "D"), ("D", "C"), ("B", "C"), ("C2", "C"), ("H", "C"), ("U", "C"), ("U", "R"), ("R", "C"), ("Us", "C")]:
+    for one, other in [("E", "C"), ("E", "D"), ("D", "C"), ("B", "C"), ("C2", "C"), ("H", "C"), ("U", "C"), ("U", "Us"), ("U", "R"), ("R", "C"), ("Us", "C")]:
         differences = paired(results, one, other)
         if differences:
             found = (report.mean(differences), report.interval(report.mean, differences))

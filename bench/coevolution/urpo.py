@@ -39,6 +39,7 @@ ARMS = {
 
 LOGGED = ["right_share", "reward", "entropy", "rollout/tokens", "max_abs_dlogp"]
 LOGGED += ["referee/reward", "referee/held_out_accuracy", "urpo/open", "open/length_correlation", "open/unreadable", "open/no_spread"]
+LOGGED += ["open/rollout/tokens", "referee/rollout/tokens"]
 
 CANDIDATES = 4
 
