@@ -89,6 +89,11 @@ impl Heap {
         self.grow(0, bytes)
     }
 
+    /// Refuses, before allocation, a list of `texts` strings that exceeds the limit.
+    pub(super) fn room_for(&self, texts: usize) -> Result<(), RenderError> {
+        self.room(texts.saturating_mul(2 * ITEM_BYTES))
+    }
+
     /// Refuses to append `more` bytes to a buffer of `held` bytes if the sum exceeds the limit, and
     /// charges for the copy.
     pub(super) fn grow(&self, held: usize, more: usize) -> Result<(), RenderError> {

@@ -141,12 +141,12 @@ fn of_string(heap: &Heap, text: &Text, name: &str, args: &Args<'_>) -> Result<Va
             }
             heap.chars(separator.map_or(0, str::len))?;
             let most = count_arg(args, 1, "maxsplit")?;
-            let parts = strings::split(text, separator, most, name == "rsplit");
+            let parts = strings::split(heap, text, separator, most, name == "rsplit")?;
             texts(heap, parts, false)
         }
         "splitlines" => {
             let keep = args.get(0, "keepends").is_some_and(Value::truth);
-            texts(heap, strings::split_lines(text, keep), false)
+            texts(heap, strings::split_lines(heap, text, keep)?, false)
         }
         "partition" | "rpartition" => partition(heap, text, name, args),
         "join" => join(heap, text, args),

@@ -56,12 +56,18 @@ pub(super) fn replace(
 
 /// `split` and `rsplit`: at `separator`, or at runs of white space; at most `most` cuts.
 pub(super) fn split(
+    heap: &Heap,
     text: &Text,
     separator: Option<&str>,
     most: usize,
     from_end: bool,
-) -> Vec<Text> {
+) -> Result<Vec<Text>, RenderError> {
     let string = text.as_str();
+    let cuts = match separator {
+        Some(s) => string.matches(s).take(most).count(),
+        None => string.split(is_space).filter(|word| !word.is_empty()).take(most).count(),
+    };
+    heap.room_for(cuts)?;
     let parts: Vec<&str> = match (separator, from_end) {
         (Some(s), false) => string.splitn(most.saturating_add(1), s).collect(),
         (Some(s), true) => {
@@ -72,7 +78,7 @@ pub(super) fn split(
         (None, false) => split_spaces(string, most),
         (None, true) => rsplit_spaces(string, most),
     };
-    parts.into_iter().map(|p| text.part_of(p)).collect()
+    Ok(parts.into_iter().map(|p| text.part_of(p)).collect())
 }
 
 fn split_spaces(string: &str, most: usize) -> Vec<&str> {
@@ -111,9 +117,14 @@ fn rsplit_spaces(string: &str, most: usize) -> Vec<&str> {
 }
 
 /// `splitlines`.
-pub(super) fn split_lines(text: &Text, keep_ends: bool) -> Vec<Text> {
+pub(super) fn split_lines(
+    heap: &Heap,
+    text: &Text,
+    keep_ends: bool,
+) -> Result<Vec<Text>, RenderError> {
+    heap.room_for(lines(text.as_str()).count())?;
     let lines = lines(text.as_str());
-    lines.map(|(line, ended)| text.part_of(if keep_ends { ended } else { line })).collect()
+    Ok(lines.map(|(line, ended)| text.part_of(if keep_ends { ended } else { line })).collect())
 }
 
 /// The lines of a string, each without and with its end.
@@ -240,17 +251,23 @@ pub(super) fn indent(
 
 #[cfg(test)]
 mod tests {
-    use super::{Text, split, split_lines, title, title_words};
+    use super::super::heap::RenderLimits;
+    use super::{Heap, Text, split, split_lines, title, title_words};
 
     fn strings(parts: &[Text]) -> Vec<&str> {
         parts.iter().map(Text::as_str).collect()
+    }
+
+    fn heap() -> Heap {
+        Heap::new(RenderLimits::default())
     }
 
     #[test]
     fn split_follows_python() {
         let text = Text::template("  a b\x1cc  ");
         let check = |separator, most, from_end, expected: &[&str]| {
-            assert_eq!(strings(&split(&text, separator, most, from_end)), expected);
+            let parts = split(&heap(), &text, separator, most, from_end).expect("small");
+            assert_eq!(strings(&parts), expected);
         };
         check(None, usize::MAX, false, &["a", "b", "c"]);
         check(None, 1, false, &["a", "b\x1cc  "]);
@@ -263,8 +280,27 @@ mod tests {
     #[test]
     fn lines_end_as_in_python() {
         let text = Text::template("a\r\nb\rc\u{2028}d\n");
-        assert_eq!(strings(&split_lines(&text, false)), ["a", "b", "c", "d"]);
-        assert_eq!(strings(&split_lines(&text, true)), ["a\r\n", "b\r", "c\u{2028}", "d\n"]);
+        let check = |keep_ends, expected: &[&str]| {
+            let lines = split_lines(&heap(), &text, keep_ends).expect("small");
+            assert_eq!(strings(&lines), expected);
+        };
+        check(false, &["a", "b", "c", "d"]);
+        check(true, &["a\r\n", "b\r", "c\u{2028}", "d\n"]);
+    }
+
+    /// The parts of a text take many times its bytes.
+    #[test]
+    fn many_parts_are_refused_before_they_are_made() {
+        let text = Text::template("a\n".repeat(100_000));
+        let heap = Heap::new(RenderLimits { live_bytes: 1 << 20, ..RenderLimits::default() });
+        let fits = |parts: Result<Vec<Text>, _>| parts.map(|parts| parts.len()).ok();
+        for from_end in [false, true] {
+            for separator in [None, Some("a"), Some("\n")] {
+                assert_eq!(fits(split(&heap, &text, separator, usize::MAX, from_end)), None);
+                assert_eq!(fits(split(&heap, &text, separator, 3, from_end)), Some(4));
+            }
+        }
+        assert_eq!(fits(split_lines(&heap, &text, true)), None);
     }
 
     #[test]
