@@ -3,10 +3,14 @@
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 
 use crate::error::{ModelError, Result};
+
+/// Tells the stages of this process apart.
+static STAGES: AtomicU64 = AtomicU64::new(0);
 
 /// A folder being written. If dropped before [`Stage::finish`], it is removed.
 #[derive(Debug)]
@@ -36,7 +40,8 @@ impl Stage {
             return refuse("the path does not end in a name");
         };
         let mut partial = name.to_owned();
-        partial.push(format!(".partial-{}", std::process::id()));
+        let nth = STAGES.fetch_add(1, Ordering::Relaxed);
+        partial.push(format!(".partial-{}-{nth}", std::process::id()));
         let stage = Stage { partial: target.with_file_name(partial), target: target.to_owned() };
         fs::create_dir_all(&stage.partial).map_err(io_error(&stage.partial))?;
         Ok(stage)

@@ -464,10 +464,12 @@ fn make(path: &Path, made: MadeModel, seed: u64) -> Result<()> {
     if path.join("config.json").exists() {
         return Ok(());
     }
-    match made.untrained() {
-        Some(size) => Ok(toytask::write_model_folder(path, size, seed)?),
-        None => Ok(models::embedded::write(path)?),
-    }
+    let written = match made.untrained() {
+        Some(size) => toytask::write_model_folder(path, size, seed).map_err(TrainError::from),
+        None => models::embedded::write(path).map_err(TrainError::from),
+    };
+    // Another run may have made it in the meantime; folders appear complete.
+    if path.join("config.json").exists() { Ok(()) } else { written }
 }
 
 /// Starts the engine over the policy's detached view.
@@ -506,3 +508,32 @@ const BATCH_TOKENS: usize = 4096;
 
 /// Maximum input tokens that wait for the engine.
 const QUEUE_TOKENS: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    #[test]
+    fn runs_that_begin_together_make_one_policy() {
+        for made in [MadeModel::Smoke, MadeModel::TribunalTiny] {
+            let dir = tempfile::tempdir().expect("a folder");
+            let path = dir.path().join("base");
+            let begin = Barrier::new(8);
+            std::thread::scope(|scope| {
+                let run = || {
+                    begin.wait();
+                    make(&path, made, 1)
+                };
+                let runs: Vec<_> = (0..8).map(|_| scope.spawn(run)).collect();
+                for run in runs {
+                    run.join().expect("no panic").expect("made, by this run or another");
+                }
+            });
+            Policy::full(&path).expect("the folder is whole");
+            let names = std::fs::read_dir(dir.path()).expect("readable").count();
+            assert_eq!(names, 1, "no stage is left");
+        }
+    }
+}
