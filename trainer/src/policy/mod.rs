@@ -20,4 +20,4 @@ pub use gradients::{Asserted, Gradients};
 pub use model::{Parameter, Policy};
 pub use pass::Grad;
 pub(crate) use save::COMPANIONS;
-pub use workers::{LentWorker, WorkerLender, Workers};
+pub use workers::Workers;

@@ -14,7 +14,7 @@ use safetensors::SafeTensors;
 use sha2::{Digest as _, Sha256};
 
 use super::batch::Micro;
-use super::workers::{WorkerLender, Workers};
+use super::workers::Workers;
 use crate::error::{Result, TrainError};
 
 /// The file of a head beside the vocabulary in a checkpoint, which servers do not read.
@@ -120,11 +120,6 @@ impl Policy {
             checkpointing: false,
             workers: Workers::default(),
         })
-    }
-
-    /// Lends the cores of its workers to other threads, if it has several.
-    pub fn worker_lender(&self) -> WorkerLender {
-        self.workers.lender()
     }
 
     /// Adds a head of one output beside the vocabulary, in training with the model: `score.weight` of

@@ -4,9 +4,6 @@
 //! parameters trains 1.2 times as fast as on one. Two micro-batches at once, each with kernels on
 //! threads of its own, use both.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::error::{Result, TrainError};
@@ -14,36 +11,17 @@ use crate::error::{Result, TrainError};
 /// Stack for the graph's recursive backward, one frame per operation.
 const STACK_BYTES: usize = 64 << 20;
 
+/// The `nice` value of threads in the background: where another wants the same core, it has nine
+/// tenths of the time.
+#[cfg(target_os = "linux")]
+const NICE: i32 = 10;
+
 /// Groups of threads, each of which computes one micro-batch at a time.
 #[derive(Debug, Default)]
 pub struct Workers {
     /// Empty: the caller is the only worker, on its own threads.
     pools: Vec<ThreadPool>,
-    /// Workers that leave their core to others.
-    lent: Arc<AtomicUsize>,
-}
-
-/// Lends the cores of workers to other threads.
-#[derive(Clone, Debug)]
-pub struct WorkerLender(Arc<AtomicUsize>);
-
-impl WorkerLender {
-    /// Leaves the core of a worker to another thread, which would else have less than a core beside as
-    /// many workers as cores, and be waited for at the end.
-    pub fn lend(&self) -> LentWorker {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        LentWorker(self.0.clone())
-    }
-}
-
-/// The core of one worker, lent until this is dropped.
-#[derive(Debug)]
-pub struct LentWorker(Arc<AtomicUsize>);
-
-impl Drop for LentWorker {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
+    in_background: bool,
 }
 
 impl Workers {
@@ -55,24 +33,21 @@ impl Workers {
         if count < 2 {
             return Ok(Workers::default());
         }
-        let threads = (rayon::current_num_threads() / count).max(1);
-        let pool = || {
-            let pool = ThreadPoolBuilder::new().num_threads(threads);
-            pool.stack_size(STACK_BYTES).build()
-        };
-        let pools: std::result::Result<_, _> = (0..count).map(|_| pool()).collect();
-        let refused = |error| TrainError::Invalid(format!("no threads for workers: {error}"));
-        Ok(Workers { pools: pools.map_err(refused)?, lent: Arc::default() })
+        Ok(Workers { pools: pools(count, || ())?, in_background: false })
     }
 
-    /// Number of micro-batches computed at once, which may change while workers are lent.
+    /// Makes `count` workers whose threads, on Linux, have a lower priority than others: what the run
+    /// will wait for, such as an engine that samples at the same time, has the cores first.
+    ///
+    /// # Errors
+    /// As for [`Workers::new`].
+    pub fn in_background(count: usize) -> Result<Workers> {
+        Ok(Workers { pools: pools(count.max(1), lower_priority)?, in_background: true })
+    }
+
+    /// Number of micro-batches computed at once.
     pub fn count(&self) -> usize {
-        self.pools.len().saturating_sub(self.lent.load(Ordering::Relaxed)).max(1)
-    }
-
-    /// Lends the cores of these workers.
-    pub(super) fn lender(&self) -> WorkerLender {
-        WorkerLender(self.lent.clone())
+        self.pools.len().max(1)
     }
 
     /// Runs every item, the first on the first worker and so on; returns the results in the order
@@ -82,8 +57,8 @@ impl Workers {
         items: Vec<T>,
         run: impl Fn(T) -> R + Sync,
     ) -> Vec<R> {
-        // One item has the caller's threads, unless those are lent.
-        let alone = items.len() < 2 && self.lent.load(Ordering::Relaxed) == 0;
+        // One item has the caller's threads, which are not in the background.
+        let alone = items.len() < 2 && !self.in_background;
         if alone || self.pools.is_empty() {
             return items.into_iter().map(run).collect();
         }
@@ -101,6 +76,25 @@ impl Workers {
     }
 }
 
+fn pools(count: usize, start: fn()) -> Result<Vec<ThreadPool>> {
+    let threads = (rayon::current_num_threads() / count).max(1);
+    let pool = || {
+        let pool = ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK_BYTES);
+        pool.start_handler(move |_| start()).build()
+    };
+    let pools: std::result::Result<_, _> = (0..count).map(|_| pool()).collect();
+    pools.map_err(|error| TrainError::Invalid(format!("no threads for workers: {error}")))
+}
+
+#[cfg(target_os = "linux")]
+fn lower_priority() {
+    // Of this thread alone; elsewhere it would be that of the process. Only a higher one is refused.
+    let _ = rustix::process::nice(NICE);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn lower_priority() {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,22 +102,29 @@ mod tests {
     #[test]
     fn results_are_in_the_order_of_items() {
         for count in [0, 1, 2, 3] {
-            let workers = Workers::new(count).expect("threads");
-            assert_eq!(workers.count(), count.max(1));
-            let squares = workers.map((0..7).collect(), |n: u32| n * n);
-            assert_eq!(squares, [0, 1, 4, 9, 16, 25, 36]);
+            for make in [Workers::new, Workers::in_background] {
+                let workers = make(count).expect("threads");
+                assert_eq!(workers.count(), count.max(1));
+                let squares = workers.map((0..7).collect(), |n: u32| n * n);
+                assert_eq!(squares, [0, 1, 4, 9, 16, 25, 36]);
+            }
         }
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
-    fn lent_workers_come_back() {
+    fn threads_in_the_background_are_below_others() {
+        let nice = |()| rustix::process::getpriority_process(None).expect("a priority");
+        let own = nice(());
+        for count in [0, 1, 2] {
+            let workers = Workers::in_background(count).expect("threads");
+            for items in 1..4 {
+                assert_eq!(workers.map(vec![(); items], nice), vec![(own + NICE).min(19); items]);
+            }
+        }
         let workers = Workers::new(2).expect("threads");
-        let lender = workers.lender();
-        let (first, second) = (lender.lend(), lender.lend());
-        assert_eq!(workers.count(), 1, "one is left");
-        assert_eq!(workers.map(vec![3], |n: u32| n + 1), [4]);
-        drop((first, second));
-        assert_eq!(workers.count(), 2);
+        assert_eq!(workers.map(vec![(); 3], nice), [own; 3]);
+        assert_eq!(nice(()), own, "the caller's is as before");
     }
 
     #[test]

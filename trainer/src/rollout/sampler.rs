@@ -18,7 +18,6 @@ use rubrics::FailureKind;
 use crate::encode::Encoder;
 use crate::error::{Result, TrainError};
 use crate::item::{EarlyEnd, Observation, Rollout, Token, TrainingItem, interleaved};
-use crate::policy::WorkerLender;
 
 /// The text of a response that scorers read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,8 +35,6 @@ pub struct Sampler {
     host: Arc<Host>,
     encoder: Encoder,
     scored: ScoredText,
-    /// Whose workers leave a core to the engine while it samples.
-    workers: Option<WorkerLender>,
 }
 
 /// A response to sample.
@@ -175,19 +172,13 @@ impl Sampler {
     /// A tokenizer without an end-of-text token.
     pub fn new(host: Arc<Host>, thinking: bool) -> Result<Sampler> {
         let encoder = Encoder::new(host.tokenizer.clone(), thinking)?;
-        Ok(Sampler { encoder, host, scored: ScoredText::default(), workers: None })
+        Ok(Sampler { encoder, host, scored: ScoredText::default() })
     }
 
     /// Sets the text of responses with observations.
     #[must_use]
     pub fn with_scored(self, scored: ScoredText) -> Sampler {
         Sampler { scored, ..self }
-    }
-
-    /// Borrows a worker of a policy that is trained at the same time, while the engine samples.
-    #[must_use]
-    pub fn borrowing(self, workers: WorkerLender) -> Sampler {
-        Sampler { workers: Some(workers), ..self }
     }
 
     /// The most tokens of a prompt with its response.
@@ -243,7 +234,6 @@ impl Sampler {
         groups: &[usize],
         enough: usize,
     ) -> Result<Vec<SampledResponse>> {
-        let _borrowed = self.workers.as_ref().map(WorkerLender::lend);
         let mut open = OpenGroups::new(groups, enough);
         let most = (self.host.engine.limits().queue_tokens / 2).max(1);
         let mut samples = Vec::with_capacity(requests.len());

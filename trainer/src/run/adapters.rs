@@ -61,7 +61,7 @@ pub(super) fn policy(
         Policy::adapted(base, &adapters)?
     };
     policy.checkpointing = config.policy.checkpointing;
-    policy.workers = Workers::new(workers(config, &policy))?;
+    policy.workers = workers(config, &policy)?;
     Ok(policy)
 }
 
@@ -74,11 +74,15 @@ fn named(
     Ok((section.name.as_str().into(), Adapter::load(from, &Base::of(shape))?))
 }
 
-/// Number of parallel micro-batches. Memory grows with it, which is little for the small models
-/// whose kernels cannot use all threads.
-pub(super) fn workers(config: &RunConfig, policy: &Policy) -> usize {
+/// Workers for parallel micro-batches. Memory grows with their number, which is little for the small
+/// models whose kernels cannot use all threads.
+pub(super) fn workers(config: &RunConfig, policy: &Policy) -> Result<Workers> {
     let fitting = if is_small(policy) { rayon::current_num_threads() } else { 1 };
-    config.policy.workers.unwrap_or(fitting)
+    let count = config.policy.workers.unwrap_or(fitting);
+    match &config.method {
+        MethodConfig::PolicyGradient(method) if method.overlaps() => Workers::in_background(count),
+        _ => Workers::new(count),
+    }
 }
 
 /// Maximum tokens of a micro-batch.

@@ -10,7 +10,7 @@ use crate::auxiliary::AuxiliaryModel;
 use crate::error::Result;
 use crate::methods::MethodConfig;
 use crate::methods::policy_gradient::{AuxiliarySpec, AuxiliaryStart};
-use crate::policy::{Policy, Workers};
+use crate::policy::Policy;
 
 /// The models beside the policy of a run, whose own model is `base`.
 pub(super) fn models(
@@ -31,7 +31,7 @@ pub(super) fn models(
         };
         let mut policy = Policy::full(&folder)?;
         policy.checkpointing = config.policy.checkpointing;
-        policy.workers = Workers::new(workers(config, &policy))?;
+        policy.workers = workers(config, &policy)?;
         let mut model = AuxiliaryModel::new(spec.name, policy, spec.rate, config.optimiser.adamw);
         if let Some(saved) = &saved {
             let (optimiser, policy) = model.restorable();

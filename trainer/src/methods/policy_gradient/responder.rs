@@ -6,7 +6,6 @@ use engine::StopStrings;
 
 use crate::error::Result;
 use crate::item::{ItemRole, TrainingItem};
-use crate::policy::WorkerLender;
 use crate::rollout::{
     RewardManager, RolloutParams, SampleRequest, SampledResponse, Sampler, ToolLoop,
 };
@@ -40,11 +39,6 @@ impl Responder {
 
     pub(super) fn tools(&self) -> Option<&ToolLoop> {
         self.tools.as_deref()
-    }
-
-    /// Has the engine borrow a worker of the policy while it samples, but not while tools run.
-    pub(super) fn borrowing(&self, workers: WorkerLender) -> Responder {
-        Responder { sampler: self.sampler.clone().borrowing(workers), ..self.clone() }
     }
 
     /// Samples one response for each request.

@@ -325,6 +325,11 @@ impl PolicyGradientConfig {
         matches!(self.value, Some(ValueSection::Shared(_)))
     }
 
+    /// Whether the engine samples while gradients are computed.
+    pub fn overlaps(&self) -> bool {
+        self.asynchronous.is_some_and(|own| own.overlap && own.max_staleness > 0)
+    }
+
     /// Lists what a round of pairs has no use for.
     fn check_round(&self, round: &RoundSection) -> Vec<String> {
         let loss = round.loss.check().err().map(|error| format!("round.loss: {error}"));

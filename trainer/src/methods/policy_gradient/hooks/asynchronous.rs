@@ -111,7 +111,7 @@ impl Asynchronous {
             self.store(sample(responder, requests, params)?);
             return Ok(());
         }
-        let responder = responder.borrowing(round.step.policy.worker_lender());
+        let responder = responder.clone();
         let beside = move || sample(&responder, requests, params);
         let thread = std::thread::Builder::new().name("rollouts".to_owned()).spawn(beside);
         let refused = |error| TrainError::Engine(format!("no thread for rollouts: {error}"));
