@@ -165,7 +165,9 @@ def main():
         keys = {"model": "model", "make": make, "rate": 1e-3, "rows": "warm.jsonl"}
         train(options, folder, "warm", WARM, **keys, steps=options.warm, seed=0)
         for seed in range(options.rounds):
-            for name, asynchronous in schedules(options.staleness):
+            order = list(schedules(options.staleness))
+            order = order[seed % len(order) :] + order[: seed % len(order)]
+            for name, asynchronous in order:
                 figures = run(options, folder, name, asynchronous, seed)
                 found.setdefault(name, []).append(figures)
                 rounded = {key: round(value, 3) for key, value in figures.items()}
